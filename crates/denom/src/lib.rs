@@ -1,0 +1,2 @@
+//! The binary around the pure core: flags, clock, sockets, files and pages.
+#![forbid(unsafe_code)]

@@ -1,0 +1,4 @@
+//! The program `denom`.
+#![forbid(unsafe_code)]
+
+fn main() {}
