@@ -3,9 +3,11 @@
 //! Nothing here reads a clock, opens a socket or a file, or spawns anything.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod basis;
 pub mod count;
 pub mod quantile;
 pub mod rate;
 pub mod stamp;
 pub mod time;
+pub mod trace;

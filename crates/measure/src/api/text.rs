@@ -1,0 +1,153 @@
+//! Owns text inside JSON: how many characters a raw string holds, without building it.
+
+use serde_json::value::RawValue;
+
+/// What a raw JSON value holds as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Measured {
+    /// Characters (Unicode scalar values) after unescaping.
+    pub chars: u32,
+    /// A surrogate stood alone: counted as one character.
+    pub repaired: bool,
+}
+
+impl Measured {
+    fn add(&mut self, other: Measured) {
+        self.chars = self.chars.saturating_add(other.chars);
+        self.repaired |= other.repaired;
+    }
+}
+
+/// Measures a value that may be null, a string, or a list of parts with `text` inside, and
+/// appends the text to `kept` where it is to be kept.
+pub fn measure(raw: Option<&RawValue>, kept: &mut Option<&mut String>) -> Measured {
+    let Some(raw) = raw.map(RawValue::get) else {
+        return Measured::default();
+    };
+    match raw.as_bytes().first() {
+        Some(b'"') => {
+            if let Some(kept) = kept {
+                unescape(raw, kept);
+            }
+            measure_string(raw)
+        }
+        Some(b'[') => measure_parts(raw, kept),
+        _ => Measured::default(),
+    }
+}
+
+/// Lists of parts are rare: this path may build a value.
+fn measure_parts(raw: &str, kept: &mut Option<&mut String>) -> Measured {
+    let mut found = Measured::default();
+    let parts: Vec<std::collections::BTreeMap<String, &RawValue>> =
+        serde_json::from_str(raw).unwrap_or_default();
+    for part in &parts {
+        for name in ["text", "thinking", "content"] {
+            found.add(measure(part.get(name).copied(), kept));
+        }
+    }
+    found
+}
+
+/// Measures a raw string, quotes included. The JSON parser has already checked its syntax.
+fn measure_string(raw: &str) -> Measured {
+    let inner = &raw.as_bytes()[1..raw.len() - 1];
+    if !inner.contains(&b'\\') {
+        return Measured {
+            chars: characters(inner),
+            repaired: false,
+        };
+    }
+    let mut found = Measured::default();
+    let mut rest = inner;
+    while let Some(place) = rest.iter().position(|b| *b == b'\\') {
+        found.chars += characters(&rest[..place]);
+        let (taken, repaired) = escape_length(&rest[place..]);
+        found.add(Measured { chars: 1, repaired });
+        rest = &rest[(place + taken).min(rest.len())..];
+    }
+    found.chars += characters(rest);
+    found
+}
+
+fn characters(bytes: &[u8]) -> u32 {
+    // A continuation byte of UTF-8 starts with the bits 10.
+    let count = bytes.iter().filter(|b| (**b as i8) >= -0x40).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The length of the escape at the start of `bytes`, and whether it is a surrogate alone.
+fn escape_length(bytes: &[u8]) -> (usize, bool) {
+    match unit(bytes) {
+        None => (2, false),
+        Some(0xD800..=0xDBFF) => match bytes.get(6..).and_then(unit) {
+            Some(0xDC00..=0xDFFF) => (12, false),
+            _ => (6, true),
+        },
+        Some(0xDC00..=0xDFFF) => (6, true),
+        Some(_) => (6, false),
+    }
+}
+
+/// The code unit of a `\uXXXX` at the start of `bytes`.
+fn unit(bytes: &[u8]) -> Option<u16> {
+    let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// Appends the text of a raw string; a surrogate alone becomes U+FFFD.
+fn unescape(raw: &str, kept: &mut String) {
+    if let Ok(text) = serde_json::from_str::<String>(raw) {
+        kept.push_str(&text);
+        return;
+    }
+    let mut mended = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(place) = rest.find('\\') {
+        let (taken, alone) = escape_length(&rest.as_bytes()[place..]);
+        mended.push_str(&rest[..place]);
+        mended.push_str(if alone {
+            "\u{FFFD}"
+        } else {
+            &rest[place..place + taken]
+        });
+        rest = &rest[place + taken..];
+    }
+    mended.push_str(rest);
+    kept.push_str(&serde_json::from_str::<String>(&mended).unwrap_or(mended));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(json: &str) -> (u32, bool, String) {
+        let raw: &RawValue = serde_json::from_str(json).expect("legal JSON");
+        let mut text = String::new();
+        let found = measure(Some(raw), &mut Some(&mut text));
+        (found.chars, found.repaired, text)
+    }
+
+    #[test]
+    fn characters_are_counted_after_unescaping() {
+        assert_eq!(of(r#""""#), (0, false, String::new()));
+        assert_eq!(of(r#""Grüße""#), (5, false, "Grüße".into()));
+        assert_eq!(of(r#""a\n\"\\b\u00e9""#), (6, false, "a\n\"\\bé".into()));
+        assert_eq!(of(r#""\ud83d\ude00!""#), (2, false, "😀!".into()));
+    }
+
+    #[test]
+    fn a_lone_surrogate_costs_one_character_and_is_noted() {
+        assert_eq!(of(r#""a\ud83d""#), (2, true, "a\u{FFFD}".into()));
+        assert_eq!(of(r#""\ude00b""#), (2, true, "\u{FFFD}b".into()));
+        assert_eq!(of(r#""\ud83d\n""#), (2, true, "\u{FFFD}\n".into()));
+        assert_eq!(of(r#""\ud83dx\u0041""#), (3, true, "\u{FFFD}xA".into()));
+    }
+
+    #[test]
+    fn null_is_no_text_and_parts_are_read_inside() {
+        assert_eq!(of("null"), (0, false, String::new()));
+        let parts = r#"[{"type":"thinking","thinking":[{"type":"text","text":"We"}]},{"type":"text","text":"Hi"}]"#;
+        assert_eq!(of(parts), (4, false, "WeHi".into()));
+    }
+}
