@@ -6,8 +6,11 @@
 pub mod api;
 pub mod basis;
 pub mod count;
+pub mod figure;
+pub mod judge;
 pub mod quantile;
 pub mod rate;
 pub mod stamp;
 pub mod time;
+pub mod tokens;
 pub mod trace;
