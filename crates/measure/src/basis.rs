@@ -44,6 +44,14 @@ pub enum Rule {
     InFlight,
     /// From a first content to the end: the formula that fails on a burst, shown as a warning.
     FirstContentToEnd,
+    /// The time the server itself gives.
+    Declared,
+    /// One phase of opening a connection.
+    Connecting,
+    /// From the arrival of bytes to the read that took them.
+    ArrivalToRead,
+    /// From the planned instant to `sent`.
+    PlannedToSent,
 }
 
 impl Rule {
@@ -58,6 +66,10 @@ impl Rule {
             Rule::SentToFirstContent => "sent to first content",
             Rule::InFlight => "time in flight inside the window",
             Rule::FirstContentToEnd => "first content to end",
+            Rule::Declared => "as the server declares it",
+            Rule::Connecting => "opening the connection",
+            Rule::ArrivalToRead => "arrival to read",
+            Rule::PlannedToSent => "planned to sent",
         }
     }
 }

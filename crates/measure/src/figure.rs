@@ -245,6 +245,7 @@ pub struct Dist {
     source: Option<Source>,
     selected: bool,
     worst: u64,
+    evidence: Evidence,
     sorted: Vec<f64>,
 }
 
@@ -325,6 +326,7 @@ impl Dist {
             source: None,
             selected: false,
             worst: 0,
+            evidence: Evidence::Observed,
             sorted,
         }
     }
@@ -339,6 +341,12 @@ impl Dist {
     /// Marked as resting on a part of the ok requests that the guards selected.
     pub fn mark_selected(mut self, selected: bool) -> Self {
         self.selected = selected;
+        self
+    }
+
+    /// As evidence of another kind.
+    pub fn as_evidence(mut self, evidence: Evidence) -> Self {
+        self.evidence = evidence;
         self
     }
 
@@ -457,7 +465,7 @@ impl Serialize for Dist {
         map.serialize_entry("concurrency", &self.concurrency)?;
         map.serialize_entry("source", &self.source)?;
         map.serialize_entry("selected", &self.selected)?;
-        map.serialize_entry("evidence", &Evidence::Observed)?;
+        map.serialize_entry("evidence", &self.evidence)?;
         map.serialize_entry("n", &self.n())?;
         map.serialize_entry("failed_as_worst", &self.worst)?;
         for q in Quantile::ALL {

@@ -1,0 +1,127 @@
+//! Owns the window of a level: which stretch of time counts, and how much load was held in it.
+
+use crate::basis::{Interval, Rule};
+use crate::judge::{Judged, Outcome};
+use crate::plan::LevelPlan;
+use crate::time::{Instant, Length};
+
+/// A steady window must be this many times the median end-to-end latency.
+const STEADY_MEDIANS: u64 = 3;
+
+/// The stretch of a level that its system figures rest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Its first instant.
+    pub start: Instant,
+    /// The first instant after it.
+    pub end: Instant,
+    /// Start to end, with the rule.
+    pub interval: Interval,
+}
+
+impl Window {
+    fn between(start: Instant, end: Instant, rule: Rule) -> Option<Self> {
+        Some(Window {
+            start,
+            end,
+            interval: Interval::between(start, end, rule)?,
+        })
+    }
+
+    /// Whether an instant lies inside.
+    pub fn holds(&self, at: Instant) -> bool {
+        (self.start..self.end).contains(&at)
+    }
+
+    /// The part of `from`..`to` inside, in nanoseconds.
+    pub fn overlap(&self, from: Instant, to: Instant) -> Length {
+        to.min(self.end).since_or_zero(from.max(self.start))
+    }
+}
+
+/// The window of a level, by the model's rule, or none where nothing was sent.
+pub fn choose(requests: &[Judged], plan: &LevelPlan) -> Option<Window> {
+    match steady(requests, plan) {
+        Some(window) => Some(window),
+        None => whole_run(requests),
+    }
+}
+
+/// From the instant every stream has ended its first request until the first finds none left.
+fn steady(requests: &[Judged], plan: &LevelPlan) -> Option<Window> {
+    let streams = usize::try_from(plan.streams).ok()?;
+    let mut firsts: Vec<Option<(Instant, Instant)>> = vec![None; streams];
+    let mut lasts: Vec<Option<Instant>> = vec![None; streams];
+    for request in requests {
+        let stream = usize::try_from(request.trace.stream)
+            .ok()
+            .filter(|s| *s < streams)?;
+        let (start, finish) = (request.trace.start, request.trace.finish);
+        if firsts[stream].is_none_or(|(first, _)| start < first) {
+            firsts[stream] = Some((start, finish));
+        }
+        lasts[stream] = lasts[stream].max(Some(finish));
+    }
+    let start = firsts
+        .iter()
+        .copied()
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .map(|(_, end)| end)
+        .max()?;
+    let end = lasts
+        .into_iter()
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .min()?;
+    let window = Window::between(start, end, Rule::Steady)?;
+    let least = median_e2e(requests)?.nanos().saturating_mul(STEADY_MEDIANS);
+    (window.interval.length().nanos() >= least).then_some(window)
+}
+
+/// From the first `sent` to the last `end`, ramp and drain included.
+fn whole_run(requests: &[Judged]) -> Option<Window> {
+    let members = || requests.iter().filter(|request| !request.trace.warmup);
+    let start = members().filter_map(|request| request.trace.sent).min()?;
+    let end = members()
+        .filter_map(|r| r.trace.sent.map(|_| flight_end(r)))
+        .max()?;
+    Window::between(start, end, Rule::Run)
+}
+
+/// When a request left the air: its end, else when the driver was done with it.
+fn flight_end(request: &Judged) -> Instant {
+    request.trace.end.unwrap_or(request.trace.finish)
+}
+
+fn median_e2e(requests: &[Judged]) -> Option<Length> {
+    let ok = requests
+        .iter()
+        .filter(|r| !r.trace.warmup && r.outcome == Outcome::Ok);
+    let mut all: Vec<Length> = ok
+        .filter_map(|r| r.trace.end?.since(r.trace.sent?))
+        .collect();
+    all.sort_unstable();
+    all.get(all.len().checked_sub(1)? / 2).copied()
+}
+
+/// Requests that would make the window steady, in about.
+pub fn requests_for_steady(plan: &LevelPlan) -> u64 {
+    u64::from(plan.streams) * crate::plan::REQUESTS_A_STREAM
+}
+
+/// Time in flight inside the window, summed over all requests.
+pub fn in_flight(requests: &[Judged], window: &Window) -> Length {
+    let each = requests.iter().filter_map(|request| {
+        let sent = request.trace.sent?;
+        Some(window.overlap(sent, flight_end(request)))
+    });
+    each.fold(Length::ZERO, |sum, part| sum + part)
+}
+
+/// Requests in flight on average over the window, in thousandths.
+pub fn held_milli(in_flight: Length, window: &Window) -> u64 {
+    let milli =
+        u128::from(in_flight.nanos()) * 1_000 / u128::from(window.interval.length().nanos());
+    u64::try_from(milli).unwrap_or(u64::MAX)
+}
