@@ -3,5 +3,6 @@
 //! Nothing here reads a clock, opens a socket or a file, or spawns anything.
 #![forbid(unsafe_code)]
 
+pub mod sse;
 pub mod stamp;
 pub mod time;
