@@ -6,6 +6,7 @@
 pub mod api;
 pub mod basis;
 pub mod count;
+pub mod decode;
 pub mod figure;
 pub mod judge;
 pub mod level;
@@ -13,7 +14,10 @@ pub mod plan;
 pub mod quantile;
 pub mod rate;
 pub mod record;
+pub mod report;
 pub mod rows;
+pub mod scrub;
+pub mod sse;
 pub mod stamp;
 pub mod time;
 pub mod tokens;

@@ -67,6 +67,9 @@ pub struct Header {
     pub stamp: StampMode,
     /// The endpoint, without credentials.
     pub url: String,
+    /// What was taken out of the URL.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redactions: Vec<String>,
     /// The API spoken.
     pub api: Api,
     /// The model asked for.

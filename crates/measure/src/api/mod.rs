@@ -3,6 +3,8 @@
 mod openai_chat;
 pub mod text;
 
+pub use openai_chat::error_body;
+
 use serde::{Deserialize, Serialize};
 
 use crate::trace::{Declared, Finish, ServerError, Usage};
@@ -132,8 +134,8 @@ impl Event {
     }
 
     /// Whether a tool's name is all it brings.
-    pub fn is_bare(&self, arguments: u32) -> bool {
-        self.tool_name && arguments == 0 && self.reasoning_chars == 0
+    pub fn is_bare(&self) -> bool {
+        self.tool_name && self.answer_chars == 0 && self.reasoning_chars == 0
     }
 }
 

@@ -358,7 +358,7 @@ mod tests {
         let named = event(
             r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":""}}]}}]}"#,
         );
-        assert!(named.is_answer() && named.is_bare(named.answer_chars));
+        assert!(named.is_answer() && named.is_bare());
         let call = event(
             r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"a"}}]}}]}"#,
         );

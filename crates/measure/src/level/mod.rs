@@ -177,8 +177,6 @@ pub(crate) struct Scene<'a> {
     pub counted: Counted,
     /// Ok requests disagree about who counts tokens.
     pub mixed_sources: bool,
-    /// The run's stamps were to be made by the kernel.
-    pub kernel_stamps: bool,
 }
 
 impl<'a> Scene<'a> {
@@ -241,10 +239,10 @@ impl<'a> Scene<'a> {
 pub fn report(
     level: &record::Level,
     guards: Guards,
-    kernel_stamps: bool,
+
     baseline: Option<&Baseline>,
 ) -> (LevelReport, Baseline) {
-    let scene = scene(level, guards, kernel_stamps);
+    let scene = scene(level, guards);
     let requests = count(&scene);
     let system = system::figures(&scene);
     let (per_stream, medians) = streams::figures(&scene, baseline);
@@ -295,7 +293,7 @@ pub fn report(
     (report, medians)
 }
 
-fn scene(level: &record::Level, guards: Guards, kernel_stamps: bool) -> Scene<'_> {
+fn scene(level: &record::Level, guards: Guards) -> Scene<'_> {
     let window = window::choose(&level.requests, &level.plan);
     let held_milli = window
         .map(|window| window::held_milli(window::in_flight(&level.requests, &window), &window));
@@ -311,7 +309,6 @@ fn scene(level: &record::Level, guards: Guards, kernel_stamps: bool) -> Scene<'_
         load,
         counted: Counted::Chunks,
         mixed_sources: false,
-        kernel_stamps,
     };
     let mut sources: Vec<Source> = scene.ok().map(|request| request.tokens.source).collect();
     sources.sort_unstable();

@@ -1,0 +1,359 @@
+//! Owns the reading of server-sent events: pieces of a response body in, events out, however the bytes were cut.
+
+mod limits;
+
+use std::mem;
+
+use memchr::{memchr, memchr2};
+
+use limits::within;
+pub use limits::{Limits, Part, TooLong};
+
+/// A buffer that one large event made grow is given back down to this many bytes, so that a
+/// thousand streams do not each keep their largest event.
+const KEPT: usize = 16 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// What a stream said, in the order in which it said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// An event with at least one data line, even if that line was empty.
+    Event {
+        /// The value of its `event` field; empty where there was none.
+        name: &'a [u8],
+        /// Its data lines joined by line feeds, as they came: not checked for UTF-8.
+        data: &'a [u8],
+        /// Whether its blank line came. Without it the stream ended first, so the data may be cut
+        /// anywhere: look only for what ends an answer, never for content.
+        terminated: bool,
+    },
+    /// A comment line: the server lives, but says nothing.
+    Comment,
+    /// The value of a field named `error`. The standard knows no such field, but some servers
+    /// report a failed generation by it and by nothing else. Belongs to no event.
+    ErrorField(&'a [u8]),
+}
+
+/// Reads one response body as server-sent events, as the bytes come in.
+///
+/// The items depend on the bytes alone, never on how they were cut into pieces, and each is
+/// handed out with the byte that completes it: a CR ends its line at once, without a look at
+/// whether an LF follows. Retry times and event ids are left out, since a measured request is
+/// never repeated.
+#[derive(Debug)]
+pub struct Parser {
+    limits: Limits,
+    /// The first line is over: a byte order mark is data from now on.
+    started: bool,
+    /// The last byte was a CR: an LF that comes next belongs to it.
+    after_cr: bool,
+    /// The beginning of a line whose end has not come yet.
+    line: Vec<u8>,
+    /// The name of the open event, as far as earlier pieces gave it.
+    name: Vec<u8>,
+    /// The data of the open event from earlier pieces, and whether there was a data line at all.
+    data: Vec<u8>,
+    has_data: bool,
+}
+
+/// What the piece at hand told about the open event. It is copied into the parser only where the
+/// piece ends before the event does, or where data lines must be joined.
+#[derive(Default)]
+struct Held<'p> {
+    name: Option<&'p [u8]>,
+    /// The event's only data line: never set while the parser has data of its own.
+    data: Option<&'p [u8]>,
+}
+
+impl Parser {
+    /// A parser at the start of a body.
+    pub fn new(limits: Limits) -> Self {
+        Parser {
+            limits,
+            started: false,
+            after_cr: false,
+            line: Vec::new(),
+            name: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+        }
+    }
+
+    /// Reads the next piece of the body and hands each item it completes to `on`, in order.
+    ///
+    /// # Errors
+    /// A line or an event is over its limit. What was complete before it has been handed out; the
+    /// parser has lost its place and is fit only to be dropped.
+    pub fn feed<F: FnMut(Item<'_>)>(&mut self, piece: &[u8], mut on: F) -> Result<(), TooLong> {
+        let mut rest = self.past_second_half_of_crlf(piece);
+        let mut carried = Vec::new();
+        let mut held = Held::default();
+        if !self.line.is_empty() {
+            let Some(end) = memchr2(b'\r', b'\n', rest) else {
+                return self.keep_line(rest);
+            };
+            self.keep_line(&rest[..end])?;
+            carried = mem::take(&mut self.line);
+            rest = self.past_line_end(&rest[end..]);
+            self.take_line(&carried, &mut held, &mut on)?;
+        }
+        while let Some(end) = memchr2(b'\r', b'\n', rest) {
+            let line = &rest[..end];
+            within(line.len(), Part::Line, self.limits.line)?;
+            rest = self.past_line_end(&rest[end..]);
+            self.take_line(line, &mut held, &mut on)?;
+        }
+        self.keep_event(held);
+        if carried.capacity() > 0 {
+            empty(&mut carried);
+            self.line = carried;
+        }
+        self.keep_line(rest)
+    }
+
+    /// The body is over: hands out what is still open and is then at the start of a body again.
+    ///
+    /// A last line without a line end is read as a line, and an event without its blank line comes
+    /// as not `terminated`.
+    ///
+    /// # Errors
+    /// The last line brings its event over the limit; that event is not handed out.
+    pub fn finish<F: FnMut(Item<'_>)>(&mut self, mut on: F) -> Result<(), TooLong> {
+        let tail = mem::take(&mut self.line);
+        let mut held = Held::default();
+        let read = match tail.is_empty() {
+            true => Ok(()),
+            false => self.take_line(&tail, &mut held, &mut on),
+        };
+        if read.is_ok() {
+            self.close_event(&mut held, false, &mut on);
+        }
+        *self = Parser::new(self.limits);
+        read
+    }
+
+    /// Reads one whole line, without its line end.
+    fn take_line<'p, F: FnMut(Item<'_>)>(
+        &mut self,
+        line: &'p [u8],
+        held: &mut Held<'p>,
+        on: &mut F,
+    ) -> Result<(), TooLong> {
+        let mut line = line;
+        if !self.started {
+            self.started = true;
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            self.close_event(held, true, on);
+            return Ok(());
+        }
+        // Nearly every line that is not blank is one of these: no search for its colon.
+        if let Some(value) = line.strip_prefix(b"data:") {
+            return self.take_data(without_space(value), held);
+        }
+        let (name, value) = match memchr(b':', line) {
+            Some(colon) => (&line[..colon], without_space(&line[colon + 1..])),
+            None => (line, &b""[..]),
+        };
+        match name {
+            b"" => on(Item::Comment),
+            b"data" => self.take_data(value, held)?,
+            b"event" => held.name = Some(value),
+            b"error" => on(Item::ErrorField(value)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_data<'p>(&mut self, value: &'p [u8], held: &mut Held<'p>) -> Result<(), TooLong> {
+        if !self.has_data && held.data.is_none() {
+            within(value.len(), Part::Event, self.limits.event)?;
+            held.data = Some(value);
+            return Ok(());
+        }
+        if let Some(first) = held.data.take() {
+            self.keep_data(first);
+        }
+        let joined = self.data.len() + 1 + value.len();
+        within(joined, Part::Event, self.limits.event)?;
+        self.keep_data(value);
+        Ok(())
+    }
+
+    /// Ends the open event: by its blank line, or by the end of the body.
+    fn close_event<F: FnMut(Item<'_>)>(
+        &mut self,
+        held: &mut Held<'_>,
+        terminated: bool,
+        on: &mut F,
+    ) {
+        let name = held.name.take().unwrap_or(&self.name);
+        let own = self.has_data.then_some(&self.data[..]);
+        if let Some(data) = held.data.take().or(own) {
+            on(Item::Event {
+                name,
+                data,
+                terminated,
+            });
+        }
+        empty(&mut self.name);
+        empty(&mut self.data);
+        self.has_data = false;
+    }
+
+    fn keep_event(&mut self, held: Held<'_>) {
+        if let Some(name) = held.name {
+            empty(&mut self.name);
+            self.name.extend_from_slice(name);
+        }
+        if let Some(data) = held.data {
+            self.keep_data(data);
+        }
+    }
+
+    fn keep_data(&mut self, line: &[u8]) {
+        if self.has_data {
+            self.data.push(b'\n');
+        }
+        self.has_data = true;
+        self.data.extend_from_slice(line);
+    }
+
+    fn keep_line(&mut self, more: &[u8]) -> Result<(), TooLong> {
+        within(self.line.len() + more.len(), Part::Line, self.limits.line)?;
+        self.line.extend_from_slice(more);
+        Ok(())
+    }
+
+    fn past_second_half_of_crlf<'p>(&mut self, piece: &'p [u8]) -> &'p [u8] {
+        match piece {
+            [] => piece,
+            _ if !mem::take(&mut self.after_cr) => piece,
+            _ => piece.strip_prefix(b"\n").unwrap_or(piece),
+        }
+    }
+
+    /// `rest` begins with the CR or LF that ends a line.
+    fn past_line_end<'p>(&mut self, rest: &'p [u8]) -> &'p [u8] {
+        self.after_cr = rest == b"\r";
+        match rest {
+            [b'\r', b'\n', next @ ..] | [_, next @ ..] => next,
+            [] => rest,
+        }
+    }
+}
+
+fn without_space(value: &[u8]) -> &[u8] {
+    value.strip_prefix(b" ").unwrap_or(value)
+}
+
+fn empty(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    buffer.shrink_to(KEPT);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Parser {
+        fn capacity(&self) -> usize {
+            self.line.capacity() + self.name.capacity() + self.data.capacity()
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_refused_before_it_is_stored() {
+        let mut parser = Parser::new(Limits::default());
+        let piece = vec![b'x'; 64 << 10];
+        let mut fed = 0;
+        let refused = loop {
+            match parser.feed(&piece, |_| {}) {
+                Ok(()) => fed += piece.len(),
+                Err(refused) => break refused,
+            }
+        };
+        let limit = Limits::default().line;
+        assert_eq!(
+            refused,
+            TooLong {
+                part: Part::Line,
+                limit
+            }
+        );
+        assert_eq!(fed, limit);
+        assert!(parser.capacity() <= 2 * limit);
+    }
+
+    #[test]
+    fn an_endless_event_is_refused_before_it_is_stored() {
+        let mut parser = Parser::new(Limits::default());
+        let piece = [&b"data: "[..], &vec![b'x'; 64 << 10], b"\n"].concat();
+        let refused = loop {
+            if let Err(refused) = parser.feed(&piece, |_| {}) {
+                break refused;
+            }
+        };
+        let limit = Limits::default().event;
+        assert_eq!(
+            refused,
+            TooLong {
+                part: Part::Event,
+                limit
+            }
+        );
+        assert!(parser.capacity() <= 2 * limit);
+    }
+
+    #[test]
+    fn a_32_mib_event_in_one_piece_is_not_copied() {
+        let mut parser = Parser::new(Limits::default());
+        let piece = [&b"data: "[..], &vec![b'x'; 32 << 20], b"\n\n"].concat();
+        assert!(parser.feed(&piece, |_| {}).is_err());
+        assert_eq!(parser.capacity(), 0);
+    }
+
+    #[test]
+    fn the_memory_of_a_large_event_is_given_back() {
+        let mut parser = Parser::new(Limits::default());
+        let large = vec![b'x'; 1 << 20];
+        let mut seen = 0;
+        for piece in [
+            b"event: ",
+            &large[..],
+            b"\ndata: ",
+            &large,
+            b"\ndata: ",
+            &large,
+            b"\n\n",
+        ] {
+            parser
+                .feed(piece, |_| seen += 1)
+                .expect("within the limits");
+        }
+        assert_eq!(seen, 1);
+        parser.feed(b"data: s", |_| {}).expect("within the limits");
+        assert!(parser.capacity() <= 3 * KEPT, "{}", parser.capacity());
+    }
+
+    #[test]
+    fn an_event_whole_in_one_piece_is_borrowed_from_it() {
+        let mut parser = Parser::new(Limits::default());
+        let piece = b"event: delta\ndata: {\"n\":1}\n\ndata:{\"n\":2}\r\n\r\n";
+        let mut borrowed = 0;
+        parser
+            .feed(piece, |item| {
+                if let Item::Event { name, data, .. } = item {
+                    let inside = |part: &[u8]| piece.as_ptr_range().contains(&part.as_ptr());
+                    assert!(inside(data));
+                    assert!(name.is_empty() || inside(name));
+                    borrowed += 1;
+                }
+            })
+            .expect("within the limits");
+        assert_eq!(borrowed, 2);
+        assert_eq!(parser.capacity(), 0);
+    }
+}
