@@ -264,47 +264,50 @@ mod tests {
         }
     }
 
+    /// Feeds a piece again and again, to well past the limits; how often it was accepted, and the refusal.
+    fn feed_endlessly(parser: &mut Parser, piece: &[u8]) -> (usize, TooLong) {
+        (0..1024)
+            .find_map(|accepted| Some((accepted, parser.feed(piece, |_| {}).err()?)))
+            .expect("a refusal before 64 MiB")
+    }
+
     #[test]
     fn an_endless_line_is_refused_before_it_is_stored() {
         let mut parser = Parser::new(Limits::default());
-        let piece = vec![b'x'; 64 << 10];
-        let mut fed = 0;
-        let refused = loop {
-            match parser.feed(&piece, |_| {}) {
-                Ok(()) => fed += piece.len(),
-                Err(refused) => break refused,
-            }
-        };
         let limit = Limits::default().line;
-        assert_eq!(
-            refused,
-            TooLong {
-                part: Part::Line,
-                limit
-            }
-        );
-        assert_eq!(fed, limit);
+        let piece = vec![b'x'; 64 << 10];
+        let (accepted, refused) = feed_endlessly(&mut parser, &piece);
+        let part = Part::Line;
+        assert_eq!(refused, TooLong { part, limit });
+        assert_eq!(accepted, limit / piece.len());
         assert!(parser.capacity() <= 2 * limit);
     }
 
     #[test]
     fn an_endless_event_is_refused_before_it_is_stored() {
         let mut parser = Parser::new(Limits::default());
-        let piece = [&b"data: "[..], &vec![b'x'; 64 << 10], b"\n"].concat();
-        let refused = loop {
-            if let Err(refused) = parser.feed(&piece, |_| {}) {
-                break refused;
-            }
-        };
         let limit = Limits::default().event;
-        assert_eq!(
-            refused,
-            TooLong {
-                part: Part::Event,
-                limit
-            }
-        );
+        let piece = [&b"data: "[..], &vec![b'x'; 64 << 10], b"\n"].concat();
+        let (_, refused) = feed_endlessly(&mut parser, &piece);
+        let part = Part::Event;
+        assert_eq!(refused, TooLong { part, limit });
         assert!(parser.capacity() <= 2 * limit);
+    }
+
+    #[test]
+    fn the_buffer_of_a_cut_line_is_used_again() {
+        let mut parser = Parser::new(Limits::default());
+        parser.feed(b"data: a", |_| {}).expect("within the limits");
+        let (buffer, capacity) = (parser.line.as_ptr(), parser.line.capacity());
+        for _ in 0..3 {
+            parser
+                .feed(b"\n\ndata: a", |_| {})
+                .expect("within the limits");
+            assert_eq!(
+                (parser.line.as_ptr(), parser.line.capacity()),
+                (buffer, capacity)
+            );
+        }
     }
 
     #[test]

@@ -347,20 +347,23 @@ fn after_the_end_a_parser_is_at_the_start() {
 
 #[test]
 fn limits_are_met_exactly() {
-    let limits = Limits { line: 9, event: 6 };
+    let limits = Limits { line: 12, event: 6 };
     let over = |part, limit| Err(TooLong { part, limit });
-    let ends: [(&[u8], usize, Result<(), TooLong>); 9] = [
-        (b"data: abc\n\n", 1, Ok(())),
-        (b"data: abcd\n\n", 0, over(Part::Line, 9)),
-        (b"data: a\n\ndata: abcd", 1, over(Part::Line, 9)),
-        (b": comment\n", 1, Ok(())),
-        (b": comments\n", 0, over(Part::Line, 9)),
+    let ends: &[(&[u8], usize, Result<(), TooLong>)] = &[
+        (b"event: abcde\ndata: a\n\n", 1, Ok(())),
+        (b"event: abcdef\ndata: a\n\n", 0, over(Part::Line, 12)),
+        (b"data: a\n\nevent: abcdef", 1, over(Part::Line, 12)),
+        (b": a comment.\n", 1, Ok(())),
+        (b": a comment..\n", 0, over(Part::Line, 12)),
+        (b"data: abcdef\n\n", 1, Ok(())),
+        (b"data:abcdefg\n\n", 0, over(Part::Event, 6)),
+        (b"data: a\n\ndata:abcdefg", 1, over(Part::Event, 6)),
         (b"data:ab\ndata:cde\n\n", 1, Ok(())),
         (b"data:abc\ndata:def\n\n", 0, over(Part::Event, 6)),
-        (b"data:abc\n\ndata:abc\ndata:\ndata\ndata", 2, Ok(())),
-        (b"data:a\n\ndata:abc\ndata:def", 1, over(Part::Event, 6)),
+        (b"data: a\n\ndata:abc\ndata:\ndata\ndata", 2, Ok(())),
+        (b"data: a\n\ndata:abc\ndata:def", 1, over(Part::Event, 6)),
     ];
-    for (body, items, end) in ends {
+    for &(body, items, end) in ends {
         for first in 0..=body.len() {
             let (seen, ended) = read(limits, cut(body, &[first]));
             assert_eq!(
