@@ -35,6 +35,7 @@ pub fn run(args: ServeArgs) -> ExitCode {
         },
         ledger_file: args.ledger,
         ledger_writes: 0,
+        ..Config::default()
     };
     match start(&config) {
         Ok((running, signals)) => serve(running, &signals),

@@ -103,3 +103,17 @@ fn nowhere(method: &str, path: &str) -> Script {
     );
     replies::error(404, &message, "invalid_request_error", None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_memory_has_no_room_for_is_refused() {
+        let body = br#"{"model":"null","stream":true,"max_tokens":1000}"#;
+        let status = |held| chat(body, 1, None, held).0.status;
+        let room = 1_000 * BYTES_A_TOKEN;
+        assert_eq!(status(SCRIPT_LIMIT - room), 200);
+        assert_eq!(status(SCRIPT_LIMIT - room + 1), 503);
+    }
+}

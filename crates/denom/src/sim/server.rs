@@ -20,15 +20,19 @@ pub struct Config {
     pub ledger_file: Option<PathBuf>,
     /// Writes that the ledger in memory keeps, over all its records; 0 for none.
     pub ledger_writes: usize,
+    /// Connections held at once; further ones are closed as they come, and counted.
+    pub connections: usize,
 }
 
 impl Default for Config {
-    /// A free port of the loopback address, and a ledger in memory of at most 64 MB.
+    /// A free port of the loopback address, a ledger in memory of at most 64 MB, and at most 16,384
+    /// connections.
     fn default() -> Self {
         Config {
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             ledger_file: None,
             ledger_writes: 4_000_000,
+            connections: 16_384,
         }
     }
 }
@@ -62,7 +66,8 @@ impl Server {
     pub fn start(config: &Config) -> io::Result<Running> {
         let ledger = Ledger::new(config.ledger_writes);
         let stop = Arc::new(AtomicBool::new(false));
-        let (mut worker, waker) = Worker::new(config.listen, Arc::clone(&stop))?;
+        let (mut worker, waker) =
+            Worker::new(config.listen, config.connections, Arc::clone(&stop))?;
         let addr = worker.addr()?;
         // Last, so that a failure above leaves no empty file behind.
         let keeper = Keeper::start(ledger.clone(), config.ledger_file.as_deref())?;

@@ -21,8 +21,6 @@ use super::routes;
 
 const LISTENER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
-/// Connections held at once.
-const CONNECTIONS: usize = 16_384;
 /// A connection on which no byte moves for so long is closed: 10 minutes.
 const IDLE_NANOS: u64 = 600_000_000_000;
 /// From one look for idle connections to the next: 10 s.
@@ -35,7 +33,7 @@ const RETRY_NANOS: u64 = 10_000_000;
 pub struct Counts {
     /// Connections accepted.
     pub connections: u64,
-    /// Connections closed at once because 16,384 were open.
+    /// Connections closed at once because too many were open.
     pub turned_away: u64,
     /// Times the system refused to accept a connection, most often for want of descriptors.
     pub accept_errors: u64,
@@ -53,6 +51,7 @@ pub struct Worker {
     poll: Poll,
     listener: TcpListener,
     stop: Arc<AtomicBool>,
+    most_connections: usize,
     connections: Slab<Connection>,
     due: BinaryHeap<Due>,
     /// Requests being answered.
@@ -67,8 +66,13 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that listens on `listen`, and the waker that makes it look at `stop`.
-    pub fn new(listen: SocketAddr, stop: Arc<AtomicBool>) -> io::Result<(Self, Waker)> {
+    /// A worker that listens on `listen` and holds so many connections at most, and the waker that
+    /// makes it look at `stop`.
+    pub fn new(
+        listen: SocketAddr,
+        most_connections: usize,
+        stop: Arc<AtomicBool>,
+    ) -> io::Result<(Self, Waker)> {
         let poll = Poll::new()?;
         let mut listener = TcpListener::bind(listen)?;
         let registry = poll.registry();
@@ -78,6 +82,7 @@ impl Worker {
             poll,
             listener,
             stop,
+            most_connections,
             connections: Slab::new(),
             due: BinaryHeap::new(),
             active: 0,
@@ -171,7 +176,7 @@ impl Worker {
 
     fn welcome(&mut self, mut stream: TcpStream) {
         self.counts.connections += 1;
-        if self.connections.len() >= CONNECTIONS {
+        if self.connections.len() >= self.most_connections {
             self.counts.turned_away += 1;
             return;
         }

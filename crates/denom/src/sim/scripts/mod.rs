@@ -3,6 +3,8 @@
 mod faulty;
 mod held;
 mod paced;
+#[cfg(test)]
+mod tests;
 
 use measure::time::Length;
 

@@ -169,12 +169,14 @@ pub(super) fn closes(ask: &Ask) -> Script {
 }
 
 pub(super) fn keep_alives(ask: &Ask) -> Script {
-    let tokens = ask.tokens();
+    let (tokens, pace) = (ask.tokens(), Pace::USUAL);
     let mut tape = Tape::new(ask).head_first();
     for ping in [10, 20, 30, 40, 50] {
         tape = tape.write(When::At(millis(ping)), 0, |chat, out| chat.ping(out));
     }
-    paced(tape, Pace::USUAL, tokens).tail(AT_ONCE, Tail::of(ask, tokens, 0))
+    tape.role(pace.first)
+        .tokens(pace, Kind::Answer, 0..tokens)
+        .tail(AT_ONCE, Tail::of(ask, tokens, 0))
 }
 
 /// Writes of about 16 KiB, none of them planned later than the request.
