@@ -1,0 +1,214 @@
+//! Owns the playing of one script: framed once, then written step by step when each is due.
+
+use std::io::{ErrorKind, Write};
+
+use measure::time::Length;
+
+use super::clock::monotonic_nanos;
+use super::http;
+use super::ledger::{End, Record, Sent};
+use super::routes::Answer;
+use super::script::{Act, Ending, Framing, Head, Script, When};
+
+/// Writes of one request before others have their turn.
+const WRITES_A_TURN: usize = 16;
+
+/// What is left to do after a turn.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The next step is due at this time of the monotonic clock.
+    Due(u64),
+    /// The socket takes no more for now.
+    Blocked,
+    /// The script stays silent from here on.
+    Stalled,
+    /// The request is over.
+    Over(End),
+}
+
+/// One step with its bytes framed.
+#[derive(Debug)]
+struct Framed {
+    when: When,
+    /// How many of the play's bytes have been written when the step is done.
+    until: usize,
+    tokens: u32,
+    ending: Option<Ending>,
+}
+
+/// A script being played to one client.
+#[derive(Debug)]
+pub struct Play {
+    /// All bytes of the response, in order.
+    bytes: Vec<u8>,
+    steps: Vec<Framed>,
+    /// The step in turn.
+    step: usize,
+    /// Bytes written so far.
+    written: usize,
+    origin: u64,
+    planned: Length,
+    keep: bool,
+    record: Option<Record>,
+}
+
+impl Play {
+    /// Frames the script of `answer` for a request read whole at `origin`, in nanoseconds of the
+    /// monotonic clock, while `active` requests are being answered, this one included.
+    pub fn new(answer: Answer, origin: u64, active: u64) -> Self {
+        let Answer {
+            script,
+            chunks,
+            keep,
+            mut record,
+        } = answer;
+        let framing = match script.framing {
+            Framing::Chunked if !chunks => Framing::UntilClose,
+            framing => framing,
+        };
+        let keep = keep && framing != Framing::UntilClose;
+        let (bytes, steps) = frame(script, framing, keep);
+        if let Some(record) = &mut record {
+            record.writes.reserve_exact(steps.len());
+        }
+        let first = steps
+            .first()
+            .map_or(When::At(Length::ZERO), |step| step.when);
+        Play {
+            bytes,
+            steps,
+            step: 0,
+            written: 0,
+            origin,
+            planned: first.planned(Length::ZERO, active),
+            keep,
+            record,
+        }
+    }
+
+    /// Bytes held for this play.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether the connection may serve another request once this one is done.
+    pub fn keeps(&self) -> bool {
+        self.keep
+    }
+
+    /// Does what is due, up to a fair number of writes.
+    pub fn turn(&mut self, out: &mut impl Write, active: u64) -> Turn {
+        for _ in 0..WRITES_A_TURN {
+            let Some(step) = self.steps.get(self.step) else {
+                return Turn::Over(End::Done);
+            };
+            let (due, now) = (self.origin + self.planned.nanos(), monotonic_nanos());
+            if now < due {
+                return Turn::Due(due);
+            }
+            if self.written < step.until {
+                match out.write(&self.bytes[self.written..step.until]) {
+                    Ok(0) => return Turn::Over(End::ClientGone),
+                    Ok(bytes) => self.wrote(now, bytes),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Turn::Blocked,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => return Turn::Over(End::ClientGone),
+                }
+            }
+            if let Some(turn) = self.proceed(active) {
+                return turn;
+            }
+        }
+        Turn::Due(self.origin + self.planned.nanos())
+    }
+
+    fn wrote(&mut self, at: u64, bytes: usize) {
+        self.written += bytes;
+        let step = &self.steps[self.step];
+        let whole = self.written == step.until;
+        if let Some(record) = &mut self.record {
+            record.writes.push(Sent {
+                at,
+                bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+                tokens: if whole { step.tokens } else { 0 },
+            });
+        }
+    }
+
+    /// Goes on to the next step if this one is done.
+    fn proceed(&mut self, active: u64) -> Option<Turn> {
+        let step = &self.steps[self.step];
+        if self.written < step.until {
+            return None;
+        }
+        match step.ending {
+            Some(Ending::Proper) => return Some(Turn::Over(End::Done)),
+            Some(Ending::Cut) => return Some(Turn::Over(End::Cut)),
+            Some(Ending::Reset) => return Some(Turn::Over(End::Reset)),
+            Some(Ending::Stall) => return Some(Turn::Stalled),
+            None => self.step += 1,
+        }
+        if let Some(next) = self.steps.get(self.step) {
+            self.planned = next.when.planned(self.planned, active);
+        }
+        None
+    }
+
+    /// The ledger's record of it, ended now and so; `None` if it has none.
+    pub fn into_record(self, end: End) -> Option<Record> {
+        let end_ns = monotonic_nanos();
+        self.record.map(|record| Record {
+            end,
+            end_ns,
+            ..record
+        })
+    }
+}
+
+/// All bytes of the response, and the steps that cut them.
+fn frame(script: Script, framing: Framing, keep: bool) -> (Vec<u8>, Vec<Framed>) {
+    let body = |act: &Act| match act {
+        Act::Write { bytes, .. } => bytes.len(),
+        Act::End(_) => 0,
+    };
+    let length = script.steps.iter().map(|step| body(&step.act)).sum();
+    let mut bytes = Vec::with_capacity(length + 512 + 16 * script.steps.len());
+    let mut steps = Vec::with_capacity(script.steps.len() + 1);
+    http::head(&mut bytes, &script, framing, length, keep);
+    if let Head::Own(at) = script.head {
+        steps.push(Framed {
+            when: When::At(at),
+            until: bytes.len(),
+            tokens: 0,
+            ending: None,
+        });
+    }
+    for step in script.steps {
+        let (tokens, ending) = match step.act {
+            Act::Write {
+                bytes: body,
+                tokens,
+            } => {
+                match framing {
+                    Framing::Chunked => http::chunk(&mut bytes, &body),
+                    Framing::ContentLength | Framing::UntilClose => bytes.extend(body),
+                }
+                (tokens, None)
+            }
+            Act::End(ending) => {
+                if (framing, ending) == (Framing::Chunked, Ending::Proper) {
+                    bytes.extend_from_slice(http::LAST_CHUNK);
+                }
+                (0, Some(ending))
+            }
+        };
+        let (when, until) = (step.when, bytes.len());
+        steps.push(Framed {
+            when,
+            until,
+            tokens,
+            ending,
+        });
+    }
+    (bytes, steps)
+}

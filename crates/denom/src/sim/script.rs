@@ -1,0 +1,196 @@
+//! Owns the script: what the server writes for one request, and when, as pure data.
+
+use measure::time::Length;
+
+/// How the body is delimited on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// Each write is one HTTP chunk; a proper end sends the zero chunk.
+    Chunked,
+    /// The head states the length of all writes together.
+    ContentLength,
+    /// The body ends where the connection does.
+    UntilClose,
+}
+
+/// When the response head leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Head {
+    /// In a write of its own, so long after the request was fully read.
+    Own(Length),
+    /// In front of the first step's bytes, in the same write.
+    WithFirst,
+}
+
+/// When a step is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// So long after the request was fully read. A step planned before the one in front of it
+    /// follows that one at once.
+    At(Length),
+    /// After the previous step's planned time, by `base` plus `each` for every request the server
+    /// is answering at that moment, this one included.
+    Paced {
+        /// The part that does not depend on load.
+        base: Length,
+        /// The part added for each active request.
+        each: Length,
+    },
+}
+
+/// How a response stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// As the framing demands: the body is complete.
+    Proper,
+    /// The connection closes without the body's proper end.
+    Cut,
+    /// The connection is reset.
+    Reset,
+    /// Never: the connection stays open and silent.
+    Stall,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// One write of body bytes.
+    Write {
+        /// Body bytes, before framing.
+        bytes: Vec<u8>,
+        /// Output tokens whose text these bytes bring.
+        tokens: u32,
+    },
+    /// The last step of every script.
+    End(Ending),
+}
+
+/// One step of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// When it is due.
+    pub when: When,
+    /// What it does.
+    pub act: Act,
+}
+
+/// Everything the server does for one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// HTTP status.
+    pub status: u16,
+    /// Header names and values, without those of the framing.
+    pub headers: Vec<(&'static str, &'static str)>,
+    /// How the body is delimited.
+    pub framing: Framing,
+    /// When the head leaves.
+    pub head: Head,
+    /// Writes in order, then one ending.
+    pub steps: Vec<Step>,
+}
+
+impl When {
+    /// The planned time of a step: lengths since the request was fully read. `previous` is the
+    /// planned time of the step in front, `active` the requests being answered.
+    pub fn planned(self, previous: Length, active: u64) -> Length {
+        match self {
+            When::At(length) => length.max(previous),
+            When::Paced { base, each } => previous + base + times(each, active),
+        }
+    }
+}
+
+impl Script {
+    /// Every write of the body with its planned time since the request was fully read, for a
+    /// server that answers nothing else. Bytes are those before framing.
+    pub fn timeline(&self) -> Vec<(Length, &[u8])> {
+        self.planned()
+            .filter_map(|(at, step)| match &step.act {
+                Act::Write { bytes, .. } => Some((at, bytes.as_slice())),
+                Act::End(_) => None,
+            })
+            .collect()
+    }
+
+    /// When the head leaves, by the same rule as [`Script::timeline`].
+    pub fn head_at(&self) -> Length {
+        match self.head {
+            Head::Own(length) => length,
+            Head::WithFirst => self.planned().next().map_or(Length::ZERO, |(at, _)| at),
+        }
+    }
+
+    /// How the response stops and when, by the same rule as [`Script::timeline`]. `None` for a
+    /// script without an ending, which [`scripts`](super::scripts) never makes.
+    pub fn ending(&self) -> Option<(Length, Ending)> {
+        self.planned().find_map(|(at, step)| match step.act {
+            Act::End(ending) => Some((at, ending)),
+            Act::Write { .. } => None,
+        })
+    }
+
+    /// Output tokens that all writes bring together.
+    pub fn tokens(&self) -> u64 {
+        let of = |step: &Step| match step.act {
+            Act::Write { tokens, .. } => u64::from(tokens),
+            Act::End(_) => 0,
+        };
+        self.steps.iter().map(of).sum()
+    }
+
+    fn planned(&self) -> impl Iterator<Item = (Length, &Step)> {
+        self.steps.iter().scan(Length::ZERO, |previous, step| {
+            *previous = step.when.planned(*previous, 1);
+            Some((*previous, step))
+        })
+    }
+}
+
+/// `count` lengths one after the other; the longest length if that is too long to say.
+pub fn times(length: Length, count: u64) -> Length {
+    Length::from_nanos(length.nanos().saturating_mul(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(when: When, bytes: &[u8], tokens: u32) -> Step {
+        let act = Act::Write {
+            bytes: bytes.to_vec(),
+            tokens,
+        };
+        Step { when, act }
+    }
+
+    #[test]
+    fn a_timeline_follows_plans_not_writes() {
+        let millis = Length::from_millis;
+        let paced = When::Paced {
+            base: millis(7),
+            each: millis(3),
+        };
+        let script = Script {
+            status: 200,
+            headers: Vec::new(),
+            framing: Framing::Chunked,
+            head: Head::WithFirst,
+            steps: vec![
+                write(When::At(millis(50)), b"a", 1),
+                write(paced, b"b", 2),
+                write(When::At(millis(20)), b"c", 0),
+                Step {
+                    when: paced,
+                    act: Act::End(Ending::Cut),
+                },
+            ],
+        };
+        let expected: Vec<(Length, &[u8])> =
+            vec![(millis(50), b"a"), (millis(60), b"b"), (millis(60), b"c")];
+        assert_eq!(script.timeline(), expected);
+        assert_eq!(script.ending(), Some((millis(70), Ending::Cut)));
+        assert_eq!(script.head_at(), millis(50));
+        assert_eq!(script.tokens(), 3);
+        assert_eq!(paced.planned(millis(50), 16), millis(50 + 7 + 48));
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests over real sockets and processes, all on loopback.
+
+mod serve;
+mod sim;
