@@ -1,0 +1,226 @@
+//! Owns the command line as typed. Nothing after `config` sees a flag.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use measure::prompt::Lengths;
+
+use crate::commands::serve::ServeArgs;
+use crate::config::values::{Concurrency, Requests, Time, WarmupFlag};
+
+/// Measures LLM serving honestly: every rate with its denominator
+#[derive(Debug, Parser)]
+#[command(name = "denom", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// The job
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The jobs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the whole point in under 20 s: three simulated endpoints, no network
+    Demo(DemoArgs),
+    /// Benchmark an endpoint
+    Run(Box<RunArgs>),
+    /// Print the page of a run from its record file alone
+    Report(ReportArgs),
+    /// Run the simulated server alone
+    Serve(ServeArgs),
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+/// How a page is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For a person at a terminal
+    Text,
+    /// One JSON object, see `denom report --schema`
+    Json,
+    /// For a README or an issue
+    Markdown,
+    /// For a spreadsheet
+    Csv,
+}
+
+/// APIs by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ApiName {
+    /// OpenAI chat completions and what speaks it
+    OpenaiChat,
+}
+
+/// How arrivals are stamped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StampName {
+    /// The kernel's receive stamps, where there are any
+    Kernel,
+    /// A clock read after each read, as other tools do
+    Read,
+}
+
+/// Which rate leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LeadName {
+    /// Summed over all streams
+    System,
+    /// One stream
+    #[value(name = "per_stream", alias = "per-stream")]
+    PerStream,
+}
+
+/// Flags of `denom demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// No progress on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Flags of `denom report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Record file of a run
+    #[arg(required_unless_present = "schema", value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Single requests with their evidence
+    #[arg(long)]
+    pub rows: bool,
+    /// The N slowest requests only
+    #[arg(long, value_name = "N", requires = "rows", conflicts_with = "fastest")]
+    pub slowest: Option<usize>,
+    /// The N fastest requests only
+    #[arg(long, value_name = "N", requires = "rows")]
+    pub fastest: Option<usize>,
+    /// Judge by another least number of chunks and arrivals than the run did
+    #[arg(long, value_name = "N")]
+    pub min_chunks: Option<u64>,
+    /// Judge by another least time from first to last content than the run did
+    #[arg(long, value_name = "TIME")]
+    pub min_interval: Option<Time>,
+    /// Print the JSON schema of --format json
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
+}
+
+/// Flags of `denom run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The endpoint: http://localhost:8000, …/v1, or the full path
+    pub url: String,
+    /// Model [default: the only one the server lists]
+    #[arg(short, long)]
+    pub model: Option<String>,
+    /// API [default: by the URL's path, else asked of the server]
+    #[arg(long, value_enum)]
+    pub api: Option<ApiName>,
+
+    /// Streams at once, one level each
+    #[arg(short, long, value_name = "LIST", default_value = "1,4,16", help_heading = "Load")]
+    pub concurrency: Concurrency,
+    /// Do not put concurrency 1 in front
+    #[arg(long, help_heading = "Load")]
+    pub no_baseline: bool,
+    /// Most requests of the level at concurrency 1
+    #[arg(long, value_name = "N", default_value = "12", conflicts_with = "no_baseline", help_heading = "Load")]
+    pub baseline_requests: Requests,
+    /// Requests a level [default: 6 a stream, at least 12]
+    #[arg(long, value_name = "N", conflicts_with = "duration", help_heading = "Load")]
+    pub requests: Option<Requests>,
+    /// Time a level, after its warm-up
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub duration: Option<Time>,
+    /// Requests or time before the measurement [default: one request a stream]
+    #[arg(long, value_name = "N|TIME", help_heading = "Load")]
+    pub warmup: Option<WarmupFlag>,
+
+    /// Input tokens: 512, normal(512,64) or uniform(100,900)
+    #[arg(long, value_name = "LENGTH", default_value = "512", conflicts_with = "prompts", help_heading = "Requests")]
+    pub input_tokens: Lengths,
+    /// Output tokens to ask for
+    #[arg(long, value_name = "LENGTH", default_value = "256", help_heading = "Requests")]
+    pub output_tokens: Lengths,
+    /// Prompts, one JSON object a line with `prompt` or `messages`
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub prompts: Option<PathBuf>,
+    /// Tokens of a prefix that all prompts share
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "prompts", help_heading = "Requests")]
+    pub prefix_tokens: u64,
+    /// Seed of prompts and lengths
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
+    pub seed: u64,
+    /// JSON object merged into each request's body
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub body: Option<PathBuf>,
+    /// Ask for whole answers, not streams
+    #[arg(long, help_heading = "Requests")]
+    pub no_stream: bool,
+
+    /// The longest without content
+    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "Limits and guards")]
+    pub timeout: Time,
+    /// The longest of a whole request [default: none]
+    #[arg(long, value_name = "TIME", help_heading = "Limits and guards")]
+    pub max_time: Option<Time>,
+    /// Fewer chunks or arrivals support no stream figures
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Limits and guards")]
+    pub min_chunks: u64,
+    /// Less time from first to last content supports no stream figures
+    #[arg(long, value_name = "TIME", default_value = "0.2s", help_heading = "Limits and guards")]
+    pub min_interval: Time,
+
+    /// Header of each request: 'Name: value'
+    #[arg(long, value_name = "HEADER", help_heading = "Connection")]
+    pub header: Vec<String>,
+    /// Environment variable that holds the key [default: the API's usual one]
+    #[arg(long, value_name = "NAME", help_heading = "Connection")]
+    pub api_key_env: Option<String>,
+    /// Send the key over http to another machine
+    #[arg(long, help_heading = "Connection")]
+    pub allow_plaintext_key: bool,
+    /// Trust the certificates in this PEM file too
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Connection")]
+    pub cacert: Option<PathBuf>,
+    /// Do not verify certificates; every page says so
+    #[arg(long, help_heading = "Connection")]
+    pub insecure: bool,
+    /// How arrivals are stamped
+    #[arg(long, value_enum, default_value_t = StampName::Kernel, help_heading = "Connection")]
+    pub stamp: StampName,
+
+    /// Which rate leads on the page; neither is dropped
+    #[arg(long, value_enum, default_value_t = LeadName::System, help_heading = "Output")]
+    pub lead: LeadName,
+    /// Keep prompts and answers in the record file
+    #[arg(long, help_heading = "Output")]
+    pub keep_text: bool,
+    /// Record file [default: named by time, here]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the record file
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
+    /// How to print the page
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub format: Format,
+    /// Print the plan, its cost and one request; send nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+    /// No progress on stderr
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}

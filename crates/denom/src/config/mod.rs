@@ -1,0 +1,248 @@
+//! Owns the configuration: what the flags mean once decided, with every contradiction refused.
+
+pub mod prompts;
+pub mod secret;
+pub mod url;
+pub mod values;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use measure::api::Api;
+use measure::judge::Guards;
+use measure::plan::{self, Closed, LevelPlan, Stop};
+use measure::prompt::{Lengths, Source};
+use measure::record::{Lead, StampMode};
+use measure::scrub::Scrub;
+use measure::time::Length;
+use serde_json::{Map, Value};
+
+use crate::cli::{ApiName, Format, LeadName, RunArgs, StampName};
+use crate::exit::Failure;
+use crate::net::tls::{self, TlsOptions};
+use secret::Secret;
+use url::Endpoint;
+
+/// The longest that opening a connection may take.
+pub const CONNECT_TIMEOUT: Length = Length::from_secs(30);
+/// How long requests may go on after the run was told to end.
+pub const GRACE: Length = Length::from_secs(30);
+
+/// A run, decided.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The API, where flag or path name it.
+    pub api: Option<Api>,
+    /// The model, where it was given.
+    pub model: Option<String>,
+    /// The levels.
+    pub levels: Vec<LevelPlan>,
+    /// Where prompts come from.
+    pub source: Source,
+    /// Output tokens to ask for.
+    pub output_tokens: Lengths,
+    /// Tokens of a shared prefix.
+    pub prefix_tokens: u64,
+    /// The seed.
+    pub seed: u64,
+    /// Merged into each body.
+    pub body: Map<String, Value>,
+    /// A stream is asked for.
+    pub stream: bool,
+    /// Headers of each request, key included.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Takes secrets out of server texts.
+    pub scrub: Arc<Scrub>,
+    /// How TLS is done, where the endpoint has it.
+    pub tls: Option<Arc<tokio_rustls::rustls::ClientConfig>>,
+    /// Certificates are not verified.
+    pub insecure: bool,
+    /// The longest without content.
+    pub timeout: Length,
+    /// The longest of a whole request.
+    pub max_time: Option<Length>,
+    /// The guards.
+    pub guards: Guards,
+    /// How arrivals are stamped.
+    pub stamp: StampMode,
+    /// Which rate leads.
+    pub lead: Lead,
+    /// Keep prompts and answers.
+    pub keep_text: bool,
+    /// Record file as named by the user.
+    pub output: Option<PathBuf>,
+    /// Overwrite it.
+    pub force: bool,
+    /// How to print the page.
+    pub format: Format,
+    /// Send nothing.
+    pub dry_run: bool,
+    /// No progress.
+    pub quiet: bool,
+}
+
+impl Config {
+    /// Decides what `args` mean.
+    ///
+    /// # Errors
+    /// With code 2 for what cannot be used. Nothing was sent.
+    pub fn decide(args: RunArgs) -> Result<Self, Failure> {
+        let endpoint = Endpoint::parse(&args.url).map_err(Failure::usage)?;
+        let api = args.api.map(|ApiName::OpenaiChat| Api::OpenaiChat).or(endpoint.api());
+        let levels = levels(&args);
+        let source = match &args.prompts {
+            Some(file) => Source::File(prompts::read(file)?),
+            None => Source::Words(args.input_tokens),
+        };
+        let body = args.body.as_deref().map(prompts::read_body).transpose()?.unwrap_or_default();
+        refuse_contradictions(&args, &body)?;
+        let (headers, scrub) = headers(&args, &endpoint)?;
+        let options = TlsOptions { extra_ca: args.cacert.clone(), insecure: args.insecure };
+        let tls = match endpoint.tls {
+            true => Some(tls::client_config(&options).map_err(|error| Failure::usage(error.to_string()))?),
+            false => None,
+        };
+        Ok(Config {
+            endpoint,
+            api,
+            model: args.model,
+            levels,
+            source,
+            output_tokens: args.output_tokens,
+            prefix_tokens: args.prefix_tokens,
+            seed: args.seed,
+            body,
+            stream: !args.no_stream,
+            headers,
+            scrub: Arc::new(scrub),
+            tls,
+            insecure: args.insecure,
+            timeout: args.timeout.0,
+            max_time: args.max_time.map(|time| time.0),
+            guards: Guards { min_chunks: args.min_chunks, min_interval: args.min_interval.0 },
+            stamp: match args.stamp {
+                StampName::Kernel => StampMode::Kernel,
+                StampName::Read => StampMode::Read,
+            },
+            lead: match args.lead {
+                LeadName::System => Lead::System,
+                LeadName::PerStream => Lead::PerStream,
+            },
+            keep_text: args.keep_text,
+            output: args.output,
+            force: args.force,
+            format: args.format,
+            dry_run: args.dry_run,
+            quiet: args.quiet,
+        })
+    }
+
+    /// The most streams of any level.
+    pub fn most_streams(&self) -> u64 {
+        self.levels.iter().map(|level| u64::from(level.streams)).max().unwrap_or(0)
+    }
+}
+
+fn levels(args: &RunArgs) -> Vec<LevelPlan> {
+    let by_requests = args.requests.map(|n| Stop::Requests(n.0));
+    plan::closed(&Closed {
+        concurrency: args.concurrency.0.clone(),
+        baseline: !args.no_baseline,
+        baseline_requests: args.baseline_requests.0,
+        stop: by_requests.or(args.duration.map(|time| Stop::Duration(time.0))),
+        warmup: args.warmup.map(|warmup| warmup.0),
+    })
+}
+
+/// What clap cannot see: flags against the contents of files, and values against each other.
+fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<(), Failure> {
+    let clash = |one: &str, other: &str, why: &str| {
+        Err(Failure::usage(format!("{one} contradicts {other}: {why}")))
+    };
+    if let Some(stream) = body.get("stream").and_then(Value::as_bool)
+        && stream == args.no_stream
+    {
+        let flag = if args.no_stream { "--no-stream" } else { "the absence of --no-stream" };
+        return clash("\"stream\" in the --body file", flag, "give one of them");
+    }
+    if let (Some(limit), timeout) = (args.max_time, args.timeout)
+        && limit.0 < timeout.0
+        && timeout.0 != Length::from_secs(60)
+    {
+        return clash("--max-time", "--timeout", "the whole request may not be shorter than a wait in it");
+    }
+    if let Some(Stop::Duration(length)) = args.duration.map(|time| Stop::Duration(time.0))
+        && length.is_zero()
+    {
+        return Err(Failure::usage("--duration 0s measures nothing: give some time"));
+    }
+    if args.min_chunks < 2 {
+        return Err(Failure::usage("--min-chunks must be 2 or more: one chunk spans no time"));
+    }
+    if args.timeout.0.is_zero() {
+        return Err(Failure::usage("--timeout 0s would end every request: give some time"));
+    }
+    Ok(())
+}
+
+/// The usual variable of the API's key.
+const USUAL_KEY: &str = "OPENAI_API_KEY";
+
+/// Headers that the client sets itself.
+const OWN: [&str; 5] = ["host", "content-length", "transfer-encoding", "connection", "accept-encoding"];
+
+fn headers(args: &RunArgs, endpoint: &Endpoint) -> Result<(Vec<(HeaderName, HeaderValue)>, Scrub), Failure> {
+    let mut headers = Vec::new();
+    let mut forms = Vec::new();
+    for given in &args.header {
+        let (name, value) = given.split_once(':').ok_or_else(|| {
+            Failure::usage("--header needs 'Name: value' with a colon")
+        })?;
+        let name: HeaderName = name.trim().parse().map_err(|_| Failure::usage("--header: the name is no header's name"))?;
+        if OWN.contains(&name.as_str()) {
+            return Err(Failure::usage(format!("--header '{name}' is set by denom itself: leave it out")));
+        }
+        let value = value.trim();
+        forms.extend(secret::forms(value.strip_prefix("Bearer ").unwrap_or(value)));
+        headers.push((name, secret::header(value).map_err(Failure::usage)?));
+    }
+    let given = headers.iter().any(|(name, _)| name == AUTHORIZATION);
+    if let Some(key) = key(args, given)? {
+        forms.extend(key.forms());
+        headers.push((AUTHORIZATION, key.bearer().map_err(Failure::usage)?));
+    }
+    let secret = headers.iter().any(|(name, _)| is_secret(name));
+    if secret && !endpoint.tls && !endpoint.is_loopback() && !args.allow_plaintext_key {
+        return Err(Failure::usage(format!(
+            "a key would go to {} over http, readable on the way: use https, or --allow-plaintext-key if you mean it; nothing was sent",
+            endpoint.host
+        )));
+    }
+    Ok((headers, Scrub::new(forms)))
+}
+
+fn is_secret(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name == "authorization" || ["key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))
+}
+
+fn key(args: &RunArgs, given: bool) -> Result<Option<Secret>, Failure> {
+    let name = match (&args.api_key_env, given) {
+        (Some(_), true) => {
+            return Err(Failure::usage("--api-key-env contradicts --header 'Authorization: …': give one of them"));
+        }
+        (None, true) => return Ok(None),
+        (Some(name), false) => name.as_str(),
+        (None, false) => USUAL_KEY,
+    };
+    let found = std::env::var(name).ok().and_then(Secret::new);
+    match (found, &args.api_key_env) {
+        (None, Some(name)) => Err(Failure::usage(format!(
+            "the environment variable {name} named by --api-key-env is not set or empty"
+        ))),
+        (found, _) => Ok(found),
+    }
+}

@@ -1,0 +1,73 @@
+//! Owns the exit codes and the errors that end a command with one.
+
+use std::process::ExitCode;
+
+use measure::report::Ending;
+
+/// Done; numbers valid.
+pub const DONE: u8 = 0;
+/// Usage or configuration error; nothing was measured.
+pub const USAGE: u8 = 2;
+/// No result.
+pub const NO_RESULT: u8 = 3;
+/// A level is invalid.
+pub const INVALID: u8 = 4;
+/// Local resources or the client itself were the limit.
+pub const CLIENT_LIMITED: u8 = 5;
+/// Records could not be written.
+pub const NOT_WRITTEN: u8 = 74;
+/// Interrupted.
+pub const INTERRUPTED: u8 = 130;
+
+/// An expected error: a sentence for the user, and the code that the command ends with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// What happened, what it means, what to do next.
+    pub text: String,
+}
+
+impl Failure {
+    /// The user's input cannot be used.
+    pub fn usage(text: impl Into<String>) -> Self {
+        Failure { code: USAGE, text: text.into() }
+    }
+
+    /// There is no result.
+    pub fn no_result(text: impl Into<String>) -> Self {
+        Failure { code: NO_RESULT, text: text.into() }
+    }
+
+    /// This machine was out of something.
+    pub fn local(text: impl Into<String>) -> Self {
+        Failure { code: CLIENT_LIMITED, text: text.into() }
+    }
+
+    /// Records could not be written.
+    pub fn not_written(text: impl Into<String>) -> Self {
+        Failure { code: NOT_WRITTEN, text: text.into() }
+    }
+}
+
+/// The code of a run by how it ended.
+pub fn code(ending: Ending) -> u8 {
+    match ending {
+        Ending::Done => DONE,
+        Ending::Invalid => INVALID,
+        Ending::NoResult => NO_RESULT,
+        Ending::ClientLimited => CLIENT_LIMITED,
+        Ending::Interrupted => INTERRUPTED,
+    }
+}
+
+/// Ends a command: an error is said on stderr.
+pub fn end(result: Result<u8, Failure>) -> ExitCode {
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("denom: {}", crate::page::escape::terminal(&failure.text));
+            ExitCode::from(failure.code)
+        }
+    }
+}
