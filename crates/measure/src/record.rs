@@ -30,10 +30,11 @@ pub enum Line {
 }
 
 /// How stamps are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StampMode {
     /// The kernel's receive stamps where there are any.
+    #[default]
     Kernel,
     /// A clock read after each read.
     Read,

@@ -1,0 +1,298 @@
+//! Owns opening a connection: TCP, TLS and HTTP/1.1, each timed, and why it did not open.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http1;
+pub use measure::record::StampMode;
+use measure::time::Length;
+use nix::errno::Errno;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use super::io::{HyperIo, READ_LIMIT, Wire};
+use super::socket::Stamped;
+use super::source::{Plain, Tcp};
+use super::tap::{Gate, Tap};
+use super::target::Target;
+use super::tls;
+use super::wake::Wake;
+use crate::clock::Clock;
+
+/// How connections are opened.
+#[derive(Debug, Clone)]
+pub struct ConnectOptions {
+    /// Where the times of arrivals come from.
+    pub stamp: StampMode,
+    /// The longest that TCP and TLS together may take.
+    pub timeout: Length,
+    /// Whom to trust; needed for a target with TLS only.
+    pub tls: Option<Arc<ClientConfig>>,
+}
+
+/// A step on the way to a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Resolving the host's name.
+    Dns,
+    /// Opening the TCP connection.
+    Connect,
+    /// The TLS handshake.
+    Tls,
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectError {
+    /// The step that failed.
+    pub phase: Phase,
+    /// It took longer than allowed.
+    pub timeout: bool,
+    /// This machine, not the server, was short of something: files, ports, memory.
+    pub local_resource: bool,
+    /// What happened, in one sentence without a full stop.
+    pub text: String,
+}
+
+impl ConnectError {
+    pub(super) fn failed(phase: Phase, text: String) -> Self {
+        ConnectError {
+            phase,
+            timeout: false,
+            local_resource: false,
+            text,
+        }
+    }
+
+    pub(super) fn timed_out(phase: Phase, text: String) -> Self {
+        ConnectError {
+            timeout: true,
+            ..ConnectError::failed(phase, text)
+        }
+    }
+
+    /// `what` failed with `error`.
+    pub(super) fn from_io(phase: Phase, error: &io::Error, what: String) -> Self {
+        let errno = error.raw_os_error().map(Errno::from_raw);
+        ConnectError {
+            // The system's own patience with a silent peer may be shorter than ours.
+            timeout: errno == Some(Errno::ETIMEDOUT),
+            local_resource: errno.is_some_and(is_local_resource),
+            ..ConnectError::failed(phase, format!("{what}: {error}"))
+        }
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+fn is_local_resource(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::EMFILE
+            | Errno::ENFILE
+            | Errno::ENOBUFS
+            | Errno::ENOMEM
+            | Errno::EADDRNOTAVAIL
+            | Errno::EADDRINUSE
+            | Errno::EAGAIN
+    )
+}
+
+/// One open HTTP/1.1 connection, for one exchange at a time.
+#[derive(Debug)]
+pub struct Connection<C: Clock> {
+    /// Both halves of hyper's connection; `None` once it is closed.
+    pub(super) http: Option<Http>,
+    pub(super) tap: Rc<Tap>,
+    pub(super) clock: C,
+    /// Exchanges begun on it.
+    pub(super) exchanges: u64,
+    /// How it was opened.
+    pub opened: Opened,
+}
+
+/// How a connection was opened, and how long that took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Opened {
+    /// The address that answered; `None` for a stream that has none.
+    pub peer: Option<SocketAddr>,
+    /// From the first attempt to the established TCP connection.
+    pub tcp: Length,
+    /// The TLS handshake, where there was one.
+    pub tls: Option<Length>,
+}
+
+/// hyper's half that reads and writes.
+pub(super) type Driver = http1::Connection<Box<dyn Wire>, Full<Bytes>>;
+
+/// hyper's two halves of a connection.
+pub(super) struct Http {
+    pub(super) sender: http1::SendRequest<Full<Bytes>>,
+    /// `None` once hyper has finished with it.
+    pub(super) driver: Option<Driver>,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").finish_non_exhaustive()
+    }
+}
+
+/// Opens a connection to `target`, trying its addresses in turn.
+///
+/// # Errors
+/// With the step that failed, whether for want of time or of something on this machine.
+pub async fn connect<C: Clock>(
+    target: &Target,
+    options: &ConnectOptions,
+    clock: &C,
+    wake: &Wake,
+) -> Result<Connection<C>, ConnectError> {
+    let began = clock.now();
+    let opening = open_tcp(target, options.stamp);
+    let stream = within(options.timeout, Phase::Connect, target, opening).await?;
+    let connected = clock.now();
+    let tcp = connected.since_or_zero(began);
+    let peer = stream.peer_addr().ok();
+    let tap = Rc::new(Tap::new(connected));
+    let source = Tcp::new(stream, options.stamp);
+    let stream = Stamped::new(source, Rc::clone(&tap), clock.clone(), wake.clone());
+    if !target.tls {
+        let wire = Box::new(HyperIo::new(stream, Rc::clone(&tap)));
+        let tls = None;
+        return speak_http(wire, tap, clock, Opened { peer, tcp, tls }).await;
+    }
+    let shaking = shake_hands(stream, target, options);
+    let stream = within(options.timeout.less(tcp), Phase::Tls, target, shaking).await?;
+    let tls = Some(clock.now().since_or_zero(connected));
+    let wire = Box::new(HyperIo::new(stream, Rc::clone(&tap)));
+    speak_http(wire, tap, clock, Opened { peer, tcp, tls }).await
+}
+
+/// A connection over a stream that is already there, in memory for one, stamped by clock reads.
+///
+/// # Errors
+/// When hyper refuses the stream; it does not, today.
+pub async fn connect_over<C: Clock>(
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    clock: &C,
+    wake: &Wake,
+) -> Result<Connection<C>, ConnectError> {
+    let tap = Rc::new(Tap::new(clock.now()));
+    let stream = Stamped::new(Plain(stream), Rc::clone(&tap), clock.clone(), wake.clone());
+    let wire = Box::new(HyperIo::new(stream, Rc::clone(&tap)));
+    speak_http(wire, tap, clock, Opened::default()).await
+}
+
+/// Waits for a step no longer than `limit`.
+async fn within<T>(
+    limit: Length,
+    phase: Phase,
+    target: &Target,
+    step: impl Future<Output = Result<T, ConnectError>>,
+) -> Result<T, ConnectError> {
+    timeout(limit.into(), step).await.unwrap_or_else(|_| {
+        let what = match phase {
+            Phase::Tls => "the TLS handshake with",
+            Phase::Dns | Phase::Connect => "connecting to",
+        };
+        let text = format!("{what} {} did not end in time", target.host_header());
+        Err(ConnectError::timed_out(phase, text))
+    })
+}
+
+/// The first of the target's addresses that answers; else the last one's error.
+async fn open_tcp(target: &Target, mode: StampMode) -> Result<TcpStream, ConnectError> {
+    let mut refused = None;
+    for &addr in &target.addrs {
+        match open_one(addr, mode).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => {
+                let what = format!("cannot connect to {addr}");
+                let error = ConnectError::from_io(Phase::Connect, &error, what);
+                if error.local_resource {
+                    return Err(error);
+                }
+                refused = Some(error);
+            }
+        }
+    }
+    Err(refused.unwrap_or_else(|| {
+        let text = format!("no address is known for {}", target.host);
+        ConnectError::failed(Phase::Dns, text)
+    }))
+}
+
+async fn open_one(addr: SocketAddr, mode: StampMode) -> io::Result<TcpStream> {
+    let socket = match addr {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // Else the last small piece of a request waits for the acknowledgement of the one before.
+    socket.set_nodelay(true)?;
+    Tcp::prepare(&socket, mode);
+    socket.connect(addr).await
+}
+
+async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    target: &Target,
+    options: &ConnectOptions,
+) -> Result<TlsStream<S>, ConnectError> {
+    let fail = |text| ConnectError::failed(Phase::Tls, text);
+    let config = options.tls.clone().ok_or_else(|| {
+        let text = format!("{} needs TLS, and no TLS was set up", target.host);
+        fail(text)
+    })?;
+    let name = ServerName::try_from(target.host.clone()).map_err(|_| {
+        let text = format!(
+            "{} is no host name that a certificate could be for",
+            target.host
+        );
+        fail(text)
+    })?;
+    let shaken = TlsConnector::from(config).connect(name, stream).await;
+    shaken.map_err(|error| fail(tls::reason(&error, &target.host)))
+}
+
+async fn speak_http<C: Clock>(
+    wire: Box<dyn Wire>,
+    tap: Rc<Tap>,
+    clock: &C,
+    opened: Opened,
+) -> Result<Connection<C>, ConnectError> {
+    tap.set_gate(Gate::Shut);
+    // The limit is for the head of an answer, which must fit the buffer whole; a body only goes
+    // through it, in reads of at most that size.
+    let (sender, driver) = http1::Builder::new()
+        .max_buf_size(READ_LIMIT)
+        .handshake(wire)
+        .await
+        .map_err(|error| ConnectError::failed(Phase::Connect, error.to_string()))?;
+    Ok(Connection {
+        http: Some(Http {
+            sender,
+            driver: Some(driver),
+        }),
+        tap,
+        clock: clock.clone(),
+        exchanges: 0,
+        opened,
+    })
+}

@@ -1,0 +1,28 @@
+//! The network: a stamped socket, a connection of our own, and one HTTP/1.1 exchange on it.
+//!
+//! Lower modules know nothing of higher ones: `tap` and `wake` hold what is known of reads, `source`
+//! and `socket` read and stamp, `tls`, `target` and `connect` open, `exchange` drives a request.
+
+pub mod cancel;
+pub mod connect;
+pub mod exchange;
+pub mod limits;
+pub mod target;
+pub mod tls;
+pub mod wake;
+
+mod answer;
+mod deadline;
+mod io;
+mod socket;
+mod source;
+mod tap;
+mod turns;
+
+pub use cancel::{Cancel, Canceller};
+pub use connect::{ConnectError, ConnectOptions, Connection, Opened, Phase, StampMode};
+pub use exchange::{
+    BodyEnd, Break, Exchanged, Progress, RequestError, RequestFault, Sink, Timeouts, Waiting,
+};
+pub use target::Target;
+pub use wake::{Wake, Worker};

@@ -1,0 +1,2 @@
+//! Owns the pages.
+pub mod escape;
