@@ -26,3 +26,6 @@ pub use exchange::{
 };
 pub use target::Target;
 pub use wake::{Wake, Worker};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Owns tests of TLS.
