@@ -248,7 +248,7 @@ async fn open_tcp(target: &Target, mode: StampMode) -> Result<TcpStream, Connect
     }))
 }
 
-async fn open_one(addr: SocketAddr, mode: StampMode) -> io::Result<TcpStream> {
+pub(super) async fn open_one(addr: SocketAddr, mode: StampMode) -> io::Result<TcpStream> {
     let socket = match addr {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -259,7 +259,7 @@ async fn open_one(addr: SocketAddr, mode: StampMode) -> io::Result<TcpStream> {
     socket.connect(addr).await
 }
 
-async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
+pub(super) async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     target: &Target,
     options: &ConnectOptions,
@@ -280,7 +280,7 @@ async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
     shaken.map_err(|error| fail(tls::reason(&error, &target.host)))
 }
 
-async fn speak_http<C: Clock>(
+pub(super) async fn speak_http<C: Clock>(
     wire: Box<dyn Wire>,
     tap: Rc<Tap>,
     clock: &C,

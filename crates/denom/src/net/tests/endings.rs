@@ -14,8 +14,7 @@ async fn answered(answer: impl AsRef<[u8]>) -> (Exchanged, Seen) {
         stream.write_all(answer.as_ref()).await.ok();
         stream.shutdown().await.ok();
     };
-    let exchanged =
-        exchange_with(&mut connection, &mut server, limits(), &mut seen, serve).await;
+    let exchanged = exchange_with(&mut connection, &mut server, limits(), &mut seen, serve).await;
     (exchanged, seen)
 }
 
@@ -55,7 +54,12 @@ async fn a_body_that_ends_otherwise_is_broken() {
     check(&format!("{CHUNKED}2\r\nab\r\n"), "ab", Break::Cut).await;
     check(&format!("{CHUNKED}9\r\nab"), "ab", Break::Cut).await;
     check(&format!("{CHUNKED}2\r\nab\r\n0\r\n"), "ab", Break::Cut).await;
-    check(&format!("{CHUNKED}2\r\nab\r\nxyz\r\n"), "ab", Break::Framing).await;
+    check(
+        &format!("{CHUNKED}2\r\nab\r\nxyz\r\n"),
+        "ab",
+        Break::Framing,
+    )
+    .await;
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab";
     check(short, "ab", Break::Cut).await;
 }
@@ -70,7 +74,11 @@ async fn no_head_is_no_answer() {
     };
     check(b"", RequestFault::Closed).await;
     check(b"HTTP/1.1 200 OK\r\nx: y", RequestFault::Closed).await;
-    check(b"\x16\x03\x01 not HTTP at all\r\n\r\n", RequestFault::NotHttp).await;
+    check(
+        b"\x16\x03\x01 not HTTP at all\r\n\r\n",
+        RequestFault::NotHttp,
+    )
+    .await;
     let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(70 * 1024));
     check(endless.as_bytes(), RequestFault::HeadTooLarge).await;
 }
@@ -149,10 +157,8 @@ async fn an_answer_that_ends_its_connection_leaves_none() {
         assert!(!exchanged.reusable && !connection.is_open(), "{answer}");
     };
     check("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
-    check(
-        "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
-    )
-    .await;
+    check("HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n")
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,7 +185,9 @@ async fn tcp() -> (TcpStream, TcpStream) {
 async fn a_reset_is_told_from_a_close() {
     let (client, mut server) = tcp().await;
     let clock = crate::clock::RunClock::start();
-    let mut connection = connect_over(client, &clock, &Wake::never()).await.expect("hyper");
+    let mut connection = connect_over(client, &clock, &Wake::never())
+        .await
+        .expect("hyper");
     let mut seen = Seen::content();
     let (saw, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let serving = async {
@@ -190,13 +198,22 @@ async fn a_reset_is_told_from_a_close() {
         server.set_zero_linger().expect("a socket option");
         drop(server);
     };
-    let mut sink = Told { seen: &mut seen, saw };
+    let mut sink = Told {
+        seen: &mut seen,
+        saw,
+    };
     let limits = limits();
     let cancel = no_cancel();
     let exchange = connection.exchange(request("{}"), &limits, &mut sink, &cancel);
     let (exchanged, ()) = tokio::join!(exchange, serving);
     assert!(
-        matches!(exchanged.end, Ok(BodyEnd::Broken { how: Break::Reset, .. })),
+        matches!(
+            exchanged.end,
+            Ok(BodyEnd::Broken {
+                how: Break::Reset,
+                ..
+            })
+        ),
         "{:?}",
         exchanged.end
     );
@@ -224,7 +241,9 @@ impl Sink for Told<'_> {
 async fn a_request_larger_than_every_buffer_is_written_whole() {
     let (client, mut server) = tcp().await;
     let clock = crate::clock::RunClock::start();
-    let mut connection = connect_over(client, &clock, &Wake::never()).await.expect("hyper");
+    let mut connection = connect_over(client, &clock, &Wake::never())
+        .await
+        .expect("hyper");
     let mut seen = Seen::content();
     let body = vec![b'x'; 16 * 1024 * 1024];
     let limits = limits();
@@ -239,7 +258,10 @@ async fn a_request_larger_than_every_buffer_is_written_whole() {
     assert!(received > body.len());
     assert_eq!(exchanged.end, Ok(BodyEnd::Complete));
     assert!(exchanged.reusable);
-    let (sent, written) = (exchanged.sent.expect("sent"), exchanged.written.expect("written"));
+    let (sent, written) = (
+        exchanged.sent.expect("sent"),
+        exchanged.written.expect("written"),
+    );
     let head = seen.heads[0].1.at;
     assert!(exchanged.started <= sent && sent < written && written < head);
     assert!(head <= exchanged.finished);

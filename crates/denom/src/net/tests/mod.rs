@@ -45,7 +45,10 @@ impl Seen {
     }
 
     fn body(&self) -> Vec<u8> {
-        self.data.iter().flat_map(|(_, bytes)| bytes.clone()).collect()
+        self.data
+            .iter()
+            .flat_map(|(_, bytes)| bytes.clone())
+            .collect()
     }
 
     fn statuses(&self) -> Vec<u16> {

@@ -34,8 +34,7 @@ async fn played(script: Script, limits: Timeouts) -> (Exchanged, Seen) {
             write(stream, text.as_bytes()).await;
         }
     };
-    let exchanged =
-        exchange_with(&mut connection, &mut server, limits, &mut seen, serve).await;
+    let exchanged = exchange_with(&mut connection, &mut server, limits, &mut seen, serve).await;
     (exchanged, seen)
 }
 
@@ -52,13 +51,26 @@ async fn every_piece_has_the_instant_at_which_it_was_written() {
     let (exchanged, seen) = played(script, limits()).await;
     let heads: Vec<_> = seen.heads.iter().map(|(_, stamp)| stamp.at).collect();
     assert_eq!(heads, [ms(40)]);
-    let data: Vec<_> = seen.data.iter().map(|(stamp, bytes)| (stamp.at, &bytes[..])).collect();
-    let expect: [(_, &[u8]); 4] =
-        [(ms(50), b"+"), (ms(75), b"+"), (ms(100), b"+"), (ms(100), b"-")];
+    let data: Vec<_> = seen
+        .data
+        .iter()
+        .map(|(stamp, bytes)| (stamp.at, &bytes[..]))
+        .collect();
+    let expect: [(_, &[u8]); 4] = [
+        (ms(50), b"+"),
+        (ms(75), b"+"),
+        (ms(100), b"+"),
+        (ms(100), b"-"),
+    ];
     assert_eq!(data, expect);
     assert_eq!(exchanged.end, Ok(BodyEnd::Complete));
     assert_eq!(exchanged.last_stamp.map(|stamp| stamp.at), Some(ms(108)));
-    let ends = (exchanged.started, exchanged.sent, exchanged.written, exchanged.finished);
+    let ends = (
+        exchanged.started,
+        exchanged.sent,
+        exchanged.written,
+        exchanged.finished,
+    );
     assert_eq!(ends, (ms(0), Some(ms(0)), Some(ms(0)), ms(108)));
     assert_eq!(exchanged.reads, 6);
     let written: usize = script.iter().map(|(_, text)| text.len()).sum();
@@ -76,7 +88,11 @@ async fn a_clock_read_is_late_at_most_since_the_look_before() {
 
 async fn ends_with(script: Script, limits: Timeouts, end: BodyEnd, millis: u64) {
     let (exchanged, _) = played(script, limits).await;
-    assert_eq!((exchanged.end, exchanged.finished), (Ok(end), ms(millis)), "{script:?}");
+    assert_eq!(
+        (exchanged.end, exchanged.finished),
+        (Ok(end), ms(millis)),
+        "{script:?}"
+    );
     assert!(!exchanged.reusable);
 }
 
@@ -109,15 +125,25 @@ async fn a_body_left_open_after_its_terminal_event_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_closed_after_its_terminal_event_is_whole() {
-    let (exchanged, _) = played(&[(0, HEAD), (100, "2\r\n+$\r\n"), (900, "0\r\n\r\n")], limits()).await;
-    assert_eq!((exchanged.end, exchanged.finished), (Ok(BodyEnd::Complete), ms(1_000)));
+    let (exchanged, _) = played(
+        &[(0, HEAD), (100, "2\r\n+$\r\n"), (900, "0\r\n\r\n")],
+        limits(),
+    )
+    .await;
+    assert_eq!(
+        (exchanged.end, exchanged.finished),
+        (Ok(BodyEnd::Complete), ms(1_000))
+    );
     assert!(exchanged.reusable);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_sink_that_wants_no_more_gets_no_more() {
     let (exchanged, seen) = played(&[(5, HEAD), (5, "1\r\n!\r\n1\r\n+\r\n")], limits()).await;
-    assert_eq!((exchanged.end, exchanged.finished), (Ok(BodyEnd::Stopped), ms(10)));
+    assert_eq!(
+        (exchanged.end, exchanged.finished),
+        (Ok(BodyEnd::Stopped), ms(10))
+    );
     assert_eq!(seen.body(), b"!");
     assert!(!exchanged.reusable);
 }
@@ -135,6 +161,9 @@ async fn a_signal_ends_an_exchange_at_once() {
         canceller.cancel();
     };
     let (exchanged, ()) = tokio::join!(exchange, serving);
-    assert_eq!((exchanged.end, exchanged.finished), (Ok(BodyEnd::Cancelled), ms(30)));
+    assert_eq!(
+        (exchanged.end, exchanged.finished),
+        (Ok(BodyEnd::Cancelled), ms(30))
+    );
     assert!(!connection.is_open());
 }
