@@ -121,7 +121,7 @@ async fn refused(host: &str, tls: Arc<ClientConfig>, server: Arc<ServerConfig>) 
         // It fails on this side too; the client's side is the one looked at.
         TlsAcceptor::from(server).accept(stream).await.err();
     });
-    let error = opened.await.err().expect("no trust");
+    let error = opened.await.expect_err("no trust");
     assert_eq!(
         (error.phase, error.timeout, error.local_resource),
         (Phase::Tls, false, false)
@@ -163,14 +163,14 @@ async fn a_server_without_tls_is_named_as_such() {
             stream.read_to_end(&mut Vec::new()).await.ok();
         },
     );
-    let error = opened.await.err().expect("no TLS");
+    let error = opened.await.expect_err("no TLS");
     assert!(
         error.text.contains("did not answer in TLS"),
         "{}",
         error.text
     );
     let opened = open("localhost", public_client(), async |stream| drop(stream));
-    let error = opened.await.err().expect("no TLS");
+    let error = opened.await.expect_err("no TLS");
     assert_eq!(error.phase, Phase::Tls);
     assert!(error.text.contains("TLS handshake"), "{}", error.text);
 }
