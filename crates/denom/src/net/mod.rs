@@ -20,7 +20,9 @@ mod tap;
 mod turns;
 
 pub use cancel::{Cancel, Canceller};
-pub use connect::{ConnectError, ConnectOptions, Connection, Opened, Phase, StampMode};
+pub use connect::{
+    ConnectError, ConnectOptions, Connection, Opened, Phase, StampMode, connect, connect_over,
+};
 pub use exchange::{
     BodyEnd, Break, Exchanged, Progress, RequestError, RequestFault, Sink, Timeouts, Waiting,
 };

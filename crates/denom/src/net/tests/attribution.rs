@@ -341,7 +341,7 @@ async fn check(chunks: &[Chunk], tls: bool, mode: StampMode) {
             .filter(|&(&read, &(place, _))| brought(place) != read);
         assert_eq!(wrong.count(), 0, "bytes stamped by another read");
     }
-    check_stamps(&seen, &counts, mode, |read| piece_of(read));
+    check_stamps(&seen, &counts, mode, piece_of);
 }
 
 /// With the kernel's stamps, every read has one, and none is older than the write it is of.
