@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use measure::stamp::StampSource;
@@ -15,7 +16,9 @@ use tokio::io::ReadBuf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ClientConfig;
 
+use super::script::{Chunk, Script, all_sorts};
 use super::tls::Authority;
 use super::*;
 use crate::clock::RunClock;
@@ -103,105 +106,6 @@ impl AsyncWrite for Counted {
     }
 }
 
-/// An answer in pieces, and which of its bytes are the body's.
-#[derive(Debug, Default)]
-struct Script {
-    pieces: Vec<Vec<u8>>,
-    /// Positions of the body's bytes in all bytes of the answer, and the piece of each.
-    body: Vec<(usize, usize)>,
-    length: usize,
-}
-
-impl Script {
-    /// A chunked answer. In `body`, `|` ends a piece wherever it stands; each text is one chunk, in
-    /// which a `|` ends a piece as well. `head` is the cut before the chunk's data, `tail` that after.
-    fn of(chunks: &[Chunk]) -> Self {
-        let mut script = Script {
-            pieces: vec![Vec::new()],
-            ..Script::default()
-        };
-        script.put(
-            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
-            false,
-        );
-        for chunk in chunks {
-            script.put(&format!("{:x}", chunk.data.len()), false);
-            script.cut(chunk.cut_in_size);
-            script.put("\r\n", false);
-            let (first, second) = chunk.data.split_at(chunk.cut_in_data.unwrap_or(0));
-            script.put(first, true);
-            script.cut(chunk.cut_in_data.is_some());
-            script.put(second, true);
-            script.cut(chunk.cut_before_crlf);
-            script.put("\r", false);
-            script.cut(chunk.cut_in_crlf);
-            script.put("\n", false);
-            script.cut(chunk.cut_after);
-        }
-        script.put("0\r\n\r\n", false);
-        script
-    }
-
-    fn put(&mut self, text: &str, body: bool) {
-        let piece = self.pieces.len() - 1;
-        self.pieces[piece].extend_from_slice(text.as_bytes());
-        if body {
-            let places = self.length..self.length + text.len();
-            self.body.extend(places.map(|place| (place, piece)));
-        }
-        self.length += text.len();
-    }
-
-    fn cut(&mut self, here: bool) {
-        if here {
-            self.pieces.push(Vec::new());
-        }
-    }
-}
-
-/// One chunk, and where the server pauses in it.
-#[derive(Debug, Clone, Default)]
-struct Chunk {
-    data: String,
-    cut_in_size: bool,
-    cut_in_data: Option<usize>,
-    cut_before_crlf: bool,
-    cut_in_crlf: bool,
-    cut_after: bool,
-}
-
-/// Chunks of all sorts: whole ones in a write of their own, several in one write, split ones, ones
-/// whose line end comes late, and ones larger than a read or a TLS record.
-fn all_sorts() -> Vec<Chunk> {
-    // A fixed sequence without pattern (Lehmer's generator), so that every run is the same.
-    let mut state = 20_260_101_u64;
-    let mut dice = move |sides: u64| {
-        state = state * 48_271 % 0x7fff_ffff;
-        state % sides
-    };
-    let chunk = |number: usize| {
-        let size = if number % 50 == 7 {
-            40_000
-        } else {
-            1 + dice(120) as usize
-        };
-        Chunk {
-            data: "abcdefghijklmnopqrstuvwxyz"
-                .chars()
-                .cycle()
-                .skip(number % 26)
-                .take(size)
-                .collect(),
-            cut_in_size: dice(10) == 0,
-            cut_in_data: (dice(3) == 0).then(|| dice(size as u64) as usize),
-            cut_before_crlf: dice(8) == 0,
-            cut_in_crlf: dice(8) == 0,
-            cut_after: dice(2) == 0,
-        }
-    };
-    (0..400).map(chunk).collect()
-}
-
 /// What the server and the client's socket counted.
 struct Counts {
     /// The client's reads.
@@ -240,12 +144,11 @@ async fn played(script: &Script, tls: bool, mode: StampMode) -> (Exchanged, Seen
     let clock = RunClock::start();
     let log = ReadLog::default();
     let (far, hears) = watch::channel(0);
-    let written = Rc::new(Cell::new(0));
     let authority = Authority::new();
-
     let serving = async {
         let (stream, _) = listener.accept().await.expect("a client");
         stream.set_nodelay(true).expect("a socket option");
+        let written = Rc::new(Cell::new(0));
         let stream = Counted {
             stream,
             written: Rc::clone(&written),
@@ -267,31 +170,8 @@ async fn played(script: &Script, tls: bool, mode: StampMode) -> (Exchanged, Seen
             log: Rc::clone(&log),
             far,
         };
-        let tap = Rc::new(Tap::new(clock.now()));
-        let stream = Stamped::new(source, Rc::clone(&tap), clock, Wake::never());
-        let wire: Box<dyn Wire> = if tls {
-            let target = Target {
-                tls,
-                host: "localhost".to_owned(),
-                port: addr.port(),
-                addrs: vec![addr],
-                dns: None,
-            };
-            let options = ConnectOptions {
-                stamp: mode,
-                timeout: Length::from_secs(60),
-                tls: Some(authority.client()),
-            };
-            let stream = connect::shake_hands(stream, &target, &options)
-                .await
-                .expect("trust");
-            Box::new(HyperIo::new(stream, Rc::clone(&tap)))
-        } else {
-            Box::new(HyperIo::new(stream, Rc::clone(&tap)))
-        };
-        let mut connection = connect::speak_http(wire, tap, &clock, Opened::default())
-            .await
-            .expect("hyper");
+        let client = tls.then(|| authority.client());
+        let mut connection = connected(source, clock, client).await;
         connection
             .exchange(request("{}"), &limits(), &mut seen, &no_cancel())
             .await
@@ -299,6 +179,39 @@ async fn played(script: &Script, tls: bool, mode: StampMode) -> (Exchanged, Seen
     let (exchanged, pieces) = tokio::join!(exchanging, serving);
     let reads = log.take();
     (exchanged, seen, Counts { reads, pieces })
+}
+
+/// A connection as `connect` makes it, but over a source of ours.
+async fn connected(
+    source: Logged,
+    clock: RunClock,
+    tls: Option<Arc<ClientConfig>>,
+) -> Connection<RunClock> {
+    let tap = Rc::new(Tap::new(clock.now()));
+    let stream = Stamped::new(source, Rc::clone(&tap), clock, Wake::never());
+    let wire: Box<dyn Wire> = if tls.is_some() {
+        let target = Target {
+            tls: true,
+            host: "localhost".to_owned(),
+            port: 443,
+            addrs: Vec::new(),
+            dns: None,
+        };
+        let options = ConnectOptions {
+            stamp: StampMode::Kernel,
+            timeout: Length::from_secs(60),
+            tls,
+        };
+        let stream = connect::shake_hands(stream, &target, &options)
+            .await
+            .expect("trust");
+        Box::new(HyperIo::new(stream, Rc::clone(&tap)))
+    } else {
+        Box::new(HyperIo::new(stream, Rc::clone(&tap)))
+    };
+    connect::speak_http(wire, tap, &clock, Opened::default())
+        .await
+        .expect("hyper")
 }
 
 /// For each byte of the body, the read that its piece was stamped by.

@@ -2,6 +2,7 @@
 
 mod attribution;
 mod endings;
+mod script;
 mod tls;
 mod virtual_time;
 
