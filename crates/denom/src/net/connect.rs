@@ -239,7 +239,7 @@ async fn open_tcp(target: &Target, mode: StampMode) -> Result<TcpStream, Connect
     }))
 }
 
-async fn open_one(addr: SocketAddr, mode: StampMode) -> io::Result<TcpStream> {
+pub(super) async fn open_one(addr: SocketAddr, mode: StampMode) -> io::Result<TcpStream> {
     let socket = match addr {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -250,7 +250,7 @@ async fn open_one(addr: SocketAddr, mode: StampMode) -> io::Result<TcpStream> {
     socket.connect(addr).await
 }
 
-async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
+pub(super) async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     target: &Target,
     options: &ConnectOptions,
@@ -271,7 +271,7 @@ async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
     shaken.map_err(|error| fail(tls::reason(&error, &target.host)))
 }
 
-async fn speak_http<C: Clock>(
+pub(super) async fn speak_http<C: Clock>(
     wire: Box<dyn Wire>,
     tap: Rc<Tap>,
     clock: &C,
@@ -295,4 +295,87 @@ async fn speak_http<C: Clock>(
         exchanges: 0,
         opened,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::clock::RunClock;
+
+    const OPTIONS: ConnectOptions = ConnectOptions {
+        stamp: StampMode::Kernel,
+        timeout: Length::from_secs(60),
+        tls: None,
+    };
+
+    fn target(addrs: Vec<SocketAddr>) -> Target {
+        Target {
+            tls: false,
+            host: "localhost".to_owned(),
+            port: 80,
+            addrs,
+            dns: None,
+        }
+    }
+
+    /// An address at which nothing listens any more.
+    async fn nobody() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        listener.local_addr().expect("an address")
+    }
+
+    async fn open(target: Target) -> Result<Connection<RunClock>, ConnectError> {
+        connect(&target, &OPTIONS, &RunClock::start(), &Wake::never()).await
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_the_servers_and_names_the_address() {
+        let addr = nobody().await;
+        let error = open(target(vec![addr])).await.expect_err("nobody listens");
+        let kind = (error.phase, error.timeout, error.local_resource);
+        assert_eq!(kind, (Phase::Connect, false, false));
+        assert!(error.text.contains(&addr.to_string()), "{}", error.text);
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_after_a_refusal() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let addr = listener.local_addr().expect("an address");
+        let opened = open(target(vec![nobody().await, addr])).await;
+        let opened = opened.expect("a connection").opened;
+        assert_eq!((opened.peer, opened.tls), (Some(addr), None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_handshake_ends_at_its_limit() {
+        let (stream, _silent) = tokio::io::duplex(4_096);
+        let target = target(Vec::new());
+        let config = tls::client_config(&tls::TlsOptions::default()).expect("no file");
+        let options = ConnectOptions {
+            tls: Some(config),
+            ..OPTIONS
+        };
+        let began = tokio::time::Instant::now();
+        let shaking = shake_hands(stream, &target, &options);
+        let error = within(Length::from_secs(5), Phase::Tls, &target, shaking).await;
+        let error = error.map(|_| ()).expect_err("nobody answers");
+        assert_eq!((error.phase, error.timeout), (Phase::Tls, true));
+        assert_eq!(Length::from(began.elapsed()), Length::from_secs(5));
+    }
+
+    #[test]
+    fn what_this_machine_is_short_of_is_not_the_servers_fault() {
+        let check = |errno: Errno, local: bool| {
+            let error = io::Error::from_raw_os_error(errno as i32);
+            let error = ConnectError::from_io(Phase::Connect, &error, "cannot".to_owned());
+            assert_eq!(error.local_resource, local, "{errno}");
+        };
+        check(Errno::EMFILE, true);
+        check(Errno::EADDRNOTAVAIL, true);
+        check(Errno::ENOBUFS, true);
+        check(Errno::ECONNREFUSED, false);
+        check(Errno::EHOSTUNREACH, false);
+    }
 }

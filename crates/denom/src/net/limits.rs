@@ -28,14 +28,24 @@ impl fmt::Display for TooFewFiles {
         write!(
             f,
             "{streams} streams need {needed} open files, and this shell may open at most {hard}: \
-             connections would fail for want of them. In this shell run `sudo prlimit --pid $$ \
-             --nofile={needed}:{needed}`, then start denom again, or ask for at most {} streams",
+             connections would fail for want of them. In this shell run `{}`, then start denom \
+             again, or ask for at most {} streams",
+            raise(*needed),
             hard.saturating_sub(OWN_FILES) / 2
         )
     }
 }
 
 impl std::error::Error for TooFewFiles {}
+
+/// The command that raises the limits of the shell it is typed in.
+fn raise(needed: u64) -> String {
+    if cfg!(target_os = "linux") {
+        format!("sudo prlimit --pid $$ --nofile={needed}:{needed}")
+    } else {
+        format!("sudo launchctl limit maxfiles {needed} {needed}; ulimit -n {needed}")
+    }
+}
 
 /// Makes sure that `streams` streams at once can be opened, raising the soft limit of open files up
 /// to the hard one where it is too low.
@@ -74,8 +84,7 @@ mod tests {
         assert_eq!(ensure_open_files(1), Ok(()));
         let error = ensure_open_files(u64::MAX / 4).expect_err("no system opens so many");
         let text = error.to_string();
-        let command = format!("prlimit --pid $$ --nofile={0}:{0}", error.needed);
-        assert!(text.contains(&command), "{text}");
+        assert!(text.contains(&raise(error.needed)), "{text}");
     }
 
     #[test]

@@ -20,9 +20,14 @@ mod tap;
 mod turns;
 
 pub use cancel::{Cancel, Canceller};
-pub use connect::{ConnectError, ConnectOptions, Connection, Opened, Phase, StampMode};
+pub use connect::{
+    ConnectError, ConnectOptions, Connection, Opened, Phase, StampMode, connect, connect_over,
+};
 pub use exchange::{
     BodyEnd, Break, Exchanged, Progress, RequestError, RequestFault, Sink, Timeouts, Waiting,
 };
 pub use target::Target;
 pub use wake::{Wake, Worker};
+
+#[cfg(test)]
+mod tests;

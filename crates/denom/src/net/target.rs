@@ -1,8 +1,11 @@
 //! Owns where a run sends its requests: one host, resolved once, its addresses pinned.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::thread::Builder;
 
 use measure::time::Length;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::connect::{ConnectError, Phase};
@@ -69,17 +72,30 @@ impl Target {
     }
 }
 
+/// Asks the system's resolver, on a thread of its own: a resolver that hangs holds up neither the
+/// worker nor, as a runtime's blocking pool would, the end of the program.
 async fn look_up(host: &str, port: u16, limit: Length) -> Result<Vec<SocketAddr>, ConnectError> {
-    let found = timeout(limit.into(), tokio::net::lookup_host((host, port)))
-        .await
-        .map_err(|_| {
+    let (give, take) = oneshot::channel();
+    let name = host.to_owned();
+    let ask = move || {
+        let found = (name.as_str(), port).to_socket_addrs();
+        // Who asked may have stopped waiting.
+        give.send(found.map(Vec::from_iter)).ok();
+    };
+    let what = format!("cannot resolve {host}");
+    let fail = |error: io::Error| ConnectError::from_io(Phase::Dns, &error, what.clone());
+    Builder::new()
+        .name("resolver".to_owned())
+        .spawn(ask)
+        .map_err(fail)?;
+    let addrs = match timeout(limit.into(), take).await {
+        Ok(Ok(found)) => found.map_err(fail)?,
+        Ok(Err(_)) => Vec::new(),
+        Err(_) => {
             let text = format!("resolving {host} took longer than {limit}");
-            ConnectError::timed_out(Phase::Dns, text)
-        })?
-        .map_err(|error| {
-            ConnectError::from_io(Phase::Dns, &error, format!("cannot resolve {host}"))
-        })?;
-    let addrs: Vec<SocketAddr> = found.collect();
+            return Err(ConnectError::timed_out(Phase::Dns, text));
+        }
+    };
     if addrs.is_empty() {
         let text = format!("{host} resolves to no address");
         return Err(ConnectError::failed(Phase::Dns, text));
@@ -113,6 +129,18 @@ mod tests {
         assert_eq!(target.host, "::1");
         assert_eq!(target.host_header(), "[::1]");
         assert_eq!(resolve(true, "::1", 80).await.host_header(), "[::1]:80");
+    }
+
+    #[tokio::test]
+    async fn a_name_that_cannot_be_is_an_error_of_the_first_phase() {
+        let clock = VirtualClock::start();
+        let limit = Length::from_secs(60);
+        // Longer than a label may be: refused without a network.
+        let name = "x".repeat(70);
+        let error = Target::resolve(false, &name, 80, limit, &clock).await;
+        let error = error.expect_err("no such name");
+        assert_eq!((error.phase, error.timeout), (Phase::Dns, false));
+        assert!(error.text.contains("cannot resolve"), "{}", error.text);
     }
 
     #[tokio::test]
