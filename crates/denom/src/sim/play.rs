@@ -86,9 +86,9 @@ impl Play {
         }
     }
 
-    /// Bytes held for this play.
+    /// Memory held for this play, in bytes.
     pub fn size(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + self.steps.len() * (size_of::<Framed>() + size_of::<Sent>())
     }
 
     /// Whether the connection may serve another request once this one is done.
