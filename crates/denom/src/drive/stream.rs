@@ -146,6 +146,8 @@ impl Stream {
         let mut trace = self.send(trace, id, &body, alone, failed).await;
         trace.start = start;
         trace.planned = trace.sent.unwrap_or(start);
+        // A first request that is refused for its form is asked again, and is not measured.
+        trace.warmup |= alone && refused_form(shared.form(), &trace).is_some();
         trace.finish = job.clock.now();
         self.books.borrow_mut().end(trace.finish);
         self.count(&trace);
@@ -208,9 +210,7 @@ impl Stream {
             .error
             .as_ref()
             .map_or(String::new(), |error| error.message.clone());
-        if trace.status == Some(400)
-            && let Some((form, what)) = other_form(shared.form(), &said)
-        {
+        if let Some((form, what)) = refused_form(shared.form(), trace) {
             shared.set_form(
                 form,
                 note(
@@ -252,6 +252,11 @@ impl Stream {
 }
 
 /// The other form to ask in, where a refusal names what it minds.
+fn refused_form(form: Form, trace: &Trace) -> Option<(Form, &'static str)> {
+    let error = trace.error.as_ref().filter(|_| trace.status == Some(400))?;
+    other_form(form, &error.message)
+}
+
 fn other_form(form: Form, said: &str) -> Option<(Form, &'static str)> {
     if form.usage && (said.contains("stream_options") || said.contains("include_usage")) {
         return Some((
