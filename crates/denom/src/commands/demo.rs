@@ -45,7 +45,7 @@ const SCENES: [Scene; 3] = [
     Scene {
         model: "shares",
         title: "3. shares: one server for all; each stream slows down as more are served",
-        flags: &["-c", "1,16", "--baseline-requests", "6", "--requests", "80"],
+        flags: &["-c", "1,16", "--baseline-requests", "6", "--requests", "64"],
         output: 25,
     },
 ];
