@@ -1,0 +1,5 @@
+//! Documents are part of the product: what they say is held against what the code does.
+
+mod check;
+mod runs;
+mod schema;
