@@ -226,6 +226,21 @@ impl Checker<'_> {
                         self.check(given, item, &format!("{at}/{i}"));
                     }
                 }
+                "const" => self.require(given == value, at, || format!("{value} is not {given}")),
+                "minimum" => {
+                    let low = value
+                        .as_f64()
+                        .is_some_and(|found| Some(found) < given.as_f64());
+                    self.require(!low, at, || format!("{value} is below {given}"));
+                }
+                "minItems" | "maxItems" => {
+                    let many = value.as_array().map(|list| list.len() as u64);
+                    let off = match keyword.as_str() {
+                        "minItems" => many.is_some_and(|many| Some(many) < given.as_u64()),
+                        _ => many.is_some_and(|many| Some(many) > given.as_u64()),
+                    };
+                    self.require(!off, at, || format!("{value} has not {keyword} {given}"));
+                }
                 "properties" | "additionalProperties" => {}
                 other => panic!("the checker does not know {other:?}"),
             }
@@ -241,9 +256,10 @@ impl Checker<'_> {
 
     fn any_of(&mut self, given: &Value, value: &Value, at: &str) {
         let tried = given.as_array().expect("a list").iter().map(|schema| {
+            // A branch may speak of some members only.
             let mut branch = Checker {
                 root: self.root,
-                strict: self.strict,
+                strict: false,
                 faults: Vec::new(),
             };
             branch.check(schema, value, at);
@@ -346,6 +362,8 @@ fn what_does_not_fit_is_found() {
         ("/levels/0/system/output", json!({"value": 31.2})),
         ("/levels/0/latency/ttft/p50/ci95", json!(["a", "b"])),
         ("/levels/1/requests/failed/http_error", json!(0.5)),
+        ("/levels/1/requests/ok", json!(-1)),
+        ("/levels/0/latency/ttft/p50/ci95", json!([1.0])),
         ("/levels/1/verdict/reasons/0", json!("clock_step")),
     ] {
         assert!(!broken(path, value).is_empty(), "{path} passed");
