@@ -122,7 +122,11 @@ pub fn build(run: &Run, guards: Guards) -> Report {
         .filter(|level| level.end.is_some() || !level.requests.is_empty())
     {
         let (mut report, medians) = level::report(level, guards, baseline.as_ref());
-        if level.plan.baseline || (baseline.is_none() && level.plan.target_milli == 1_000) {
+        if level.plan.baseline
+            || (baseline.is_none()
+                && level.plan.kind == crate::basis::Loop::Closed
+                && level.plan.target_milli == 1_000)
+        {
             report.baseline = true;
             baseline = Some(medians);
         }

@@ -130,7 +130,7 @@ fn row(request: &Judged, load: Load) -> Row {
         first_answer_s: from_sent(trace.first_answer).filter(|_| supports),
         content_s: (!request.arrivals.is_empty())
             .then(|| content_interval(&request.arrivals).as_secs_f64()),
-        gap_max_s: seconds(gaps(&request.arrivals).max()),
+        gap_max_s: seconds(gaps(&request.arrivals).max()).filter(|_| supports),
         chunks: request.arrivals.iter().map(|arrival| arrival.chunks).sum(),
         arrivals: request.arrivals.len() as u64,
         chars: request.arrivals.iter().map(|arrival| arrival.chars).sum(),

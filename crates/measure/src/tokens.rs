@@ -171,7 +171,8 @@ fn place(trace: &Trace, arrivals: &mut [Arrival], tokens: &mut Tokens) {
             .iter()
             .map(|arrival| arrival.stated)
             .sum::<Option<u64>>();
-        if stated == Some(total) || stated.is_some_and(|sum| sum + 1 == total) {
+        let stopped = trace.finish_reason == Some(Finish::Stop);
+        if stated == Some(total) || (stopped && stated.is_some_and(|sum| sum + 1 == total)) {
             tokens.stop_token = stated != Some(total);
             tokens.visible = stated;
             place_stated(trace, arrivals);

@@ -70,6 +70,8 @@ pub(super) struct Shared {
     pub gate: Gate,
     pub live: Live,
     pub endings: Endings,
+    /// The server was seen to close a connection after an answer.
+    pub closes: AtomicBool,
     form: Mutex<Form>,
     notes: Mutex<Vec<Note>>,
     next_id: AtomicU64,
@@ -83,6 +85,7 @@ impl Shared {
             gate: Gate::shut(),
             live: Live::default(),
             endings: Endings::new(),
+            closes: AtomicBool::new(false),
             form: Mutex::new(Form {
                 usage: true,
                 limit_field: LimitField::MaxTokens,
@@ -113,6 +116,14 @@ impl Shared {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(why);
+    }
+
+    /// Something that the page says.
+    pub fn note(&self, note: Note) {
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(note);
     }
 
     pub fn notes(&self) -> Vec<Note> {

@@ -60,6 +60,10 @@ pub(super) fn run_all(
     Ok(totals)
 }
 
+/// Looks for a close after the first answer on a connection, and the time between two.
+const SETTLE_LOOKS: u32 = 20;
+const SETTLE_LOOK: Length = Length::from_millis(1);
+
 struct Stream {
     shared: Arc<Shared>,
     work: Arc<LevelWork>,
@@ -83,6 +87,9 @@ impl Stream {
         }
         let mut failed = opened.err();
         while !self.shared.is_stopping() {
+            if failed.is_none() && !self.is_ready() {
+                failed = self.open().await.err();
+            }
             let Some(ticket) = self.work.take(self.shared.job.clock.now()) else {
                 break;
             };
@@ -92,6 +99,35 @@ impl Stream {
                 self.weigh_first(&trace);
             }
             self.rest_after(&trace).await;
+            self.settle(&trace).await;
+        }
+    }
+
+    /// Whether there is an open connection that may carry a request.
+    fn is_ready(&mut self) -> bool {
+        let open = self.connection.as_mut().is_some_and(Connection::is_open);
+        open && (!self.fresh.reused || !self.shared.closes.load(Relaxed))
+    }
+
+    /// Some servers close a connection after an answer without saying so in it: the close comes a
+    /// moment later. After the first answer on a connection it is waited for, once, so that no
+    /// request is sent into it; where it comes, every request gets a connection of its own.
+    async fn settle(&mut self, trace: &Trace) {
+        if trace.connection.reused || self.shared.closes.load(Relaxed) {
+            return;
+        }
+        for _ in 0..SETTLE_LOOKS {
+            let Some(connection) = self.connection.as_mut() else {
+                return;
+            };
+            if !connection.is_open() {
+                if !self.shared.closes.swap(true, Relaxed) {
+                    let text = "the server closes each connection after its answer: each request had a new one";
+                    self.shared.note(note("no_keep_alive", text.into()));
+                }
+                return;
+            }
+            tokio::time::sleep(SETTLE_LOOK.into()).await;
         }
     }
 
@@ -164,10 +200,6 @@ impl Stream {
         failed: Option<crate::net::ConnectError>,
     ) -> Trace {
         if let Some(error) = failed {
-            return request::unconnected(trace, &error);
-        }
-        let open = self.connection.as_mut().is_some_and(Connection::is_open);
-        if !open && let Err(error) = self.open().await {
             return request::unconnected(trace, &error);
         }
         let Some(connection) = self.connection.as_mut() else {

@@ -223,15 +223,21 @@ pub(super) fn failures_included(scene: &Scene<'_>) -> FailuresIncluded {
         0 => dist.withhold(Withheld::new("nothing_observed", "no request supports it")),
         _ => dist,
     };
+    let unseen = streams::why_not_streamed(scene).filter(|_| scene.ok_count() > 0);
     let kept = first.len() as u64 + without;
     let ended = whole.len() as u64 + failed.len() as u64;
+    // With nothing streamed, a distribution of failed requests alone would say nothing of the rest.
+    let hidden = |dist: Dist| match unseen {
+        Some(why) => dist.withhold(why),
+        None => dist,
+    };
     FailuresIncluded {
-        ttft: none(Dist::of_lengths(
+        ttft: hidden(none(Dist::of_lengths(
             "ttft",
             first,
             without,
             basis(Rule::SentToFirstContent, kept),
-        )),
+        ))),
         e2e: none(Dist::of_lengths(
             "e2e",
             whole,

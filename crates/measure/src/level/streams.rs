@@ -7,7 +7,7 @@ use super::{Counted, LateBurst, Scene, Selection};
 use crate::basis::{self, Basis, Interval, Load, Population, Rule};
 use crate::count::{Chunk, Count, Token, Unit};
 use crate::figure::{Dist, Figure, ShareBasis, Withheld, of_one, range_per_second};
-use crate::judge::{Arrival, Flag, Judged, Outcome, Shape};
+use crate::judge::{Arrival, Flag, Judged, Shape};
 use crate::quantile::{self, Quantile};
 use crate::rate::{Billed, EndToEnd, Generation, MayDiffer, Metric, Rate, RatioOfSums};
 use crate::time::Length;
@@ -125,6 +125,7 @@ pub(crate) fn billed_rate(
     let billed = request
         .tokens
         .billed
+        .filter(|_| request.tokens.inconsistent.is_none())
         .filter(|_| request.tokens.hidden.is_some_and(|h| h > 0))?;
     Some(Rate::new(
         Count::whole(billed),
@@ -489,5 +490,5 @@ pub(super) fn late_burst(scene: &Scene<'_>) -> LateBurst {
 
 /// Whether a request's tokens or chunks may enter per-token figures.
 pub(super) fn enters_per_token(request: &Judged) -> bool {
-    request.outcome == Outcome::Ok && !request.flags.contains(&Flag::ClientBundled)
+    request.shape == Some(Shape::Streamed) && !request.flags.contains(&Flag::ClientBundled)
 }

@@ -42,7 +42,8 @@ pub(crate) fn naive_rate(request: &Judged, load: Load) -> Option<Rate<Token, Per
 
 /// The naive rate of a buffered request, as a figure to warn with.
 pub(crate) fn naive(request: &Judged, load: Load) -> Option<Figure> {
-    if request.outcome != Outcome::Ok || request.reasons.is_empty() {
+    let believed = request.tokens.inconsistent.is_none();
+    if request.outcome != Outcome::Ok || request.reasons.is_empty() || !believed {
         return None;
     }
     Some(Figure::of(

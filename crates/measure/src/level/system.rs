@@ -104,7 +104,15 @@ fn tokens_inside(scene: &Scene<'_>, window: &Window) -> Option<Count<Token>> {
 }
 
 pub(super) fn figures(scene: &Scene<'_>) -> System {
-    let ended = scene.ok().filter(|request| {
+    // As with output, whichever request it is: one of the warm-up may end inside the window.
+    let all_ok = || {
+        scene
+            .level
+            .requests
+            .iter()
+            .filter(|request| request.outcome == Outcome::Ok)
+    };
+    let ended = all_ok().filter(|request| {
         scene
             .window
             .zip(request.trace.end)
@@ -121,8 +129,8 @@ pub(super) fn figures(scene: &Scene<'_>) -> System {
     };
     let ended_ok = Population {
         kept: ended.len() as u64,
-        of: scene.ok_count(),
-        what: "ok requests",
+        of: all_ok().count() as u64,
+        what: "ok requests, warm-up included",
     };
     let output = match scene.window.map(|window| output(scene, &window)) {
         Some(Output::Tokens(count, source)) => throughput(scene, Some(count), source, sent),

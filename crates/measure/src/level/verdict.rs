@@ -6,7 +6,6 @@ use super::latency::{Latency, slow_write};
 use super::{Client, Requests, Scene, Selection, System, streams};
 use crate::basis::{Loop, Rule};
 use crate::count::Token;
-use crate::judge::Judged;
 use crate::quantile::Quantile;
 use crate::rate::significant;
 use crate::time::Length;
@@ -236,8 +235,6 @@ fn books(scene: &Scene<'_>, requests: &Requests, reasons: &mut Vec<Remark>) {
         .level
         .requests
         .iter()
-        .filter(|request| !is_open(request));
-    let sojourn = sojourn
         .map(|request| request.trace.finish.since_or_zero(request.trace.start))
         .fold(Length::ZERO, |sum, length| sum + length);
     if scene.level.open > 0 {
@@ -252,14 +249,6 @@ fn books(scene: &Scene<'_>, requests: &Requests, reasons: &mut Vec<Remark>) {
             sojourn.nanos()
         ));
     }
-}
-
-/// A request that the file only says was sent: its driver never finished it.
-fn is_open(request: &Judged) -> bool {
-    request.trace.head.is_none()
-        && request.trace.written.is_none()
-        && request.trace.end.is_none()
-        && request.outcome == crate::judge::Outcome::Drained
 }
 
 fn clock(scene: &Scene<'_>, reasons: &mut Vec<Remark>) {
@@ -430,7 +419,10 @@ fn shares(requests: &Requests) -> String {
     let parts: Vec<String> = requests
         .reasons
         .iter()
-        .map(|(reason, n)| format!("{n} {reason}"))
+        .map(|(reason, n)| match *reason {
+            "short" => format!("{n} too short to tell"),
+            reason => format!("{n} {reason}"),
+        })
         .collect();
     if parts.is_empty() {
         "whole bodies".into()

@@ -1,0 +1,6 @@
+//! Documents are part of the product: what they say is held against what the code does.
+
+mod check;
+mod metrics;
+mod runs;
+mod schema;
