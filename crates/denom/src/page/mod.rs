@@ -1,2 +1,43 @@
-//! Owns the pages.
+//! Owns the pages: a report and its rows, rendered for people and for scripts. No number is made here.
+
+mod cells;
+mod csv;
 pub mod escape;
+mod facts;
+mod grid;
+mod markdown;
+pub mod rows;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use measure::report::Report;
+
+pub use csv::csv;
+pub use markdown::markdown;
+pub use text::text;
+
+/// How a text page is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Bold is allowed; without it the page is plain text.
+    pub color: bool,
+    /// Columns to fill at most.
+    pub width: usize,
+}
+
+/// The report as one JSON object, indented, with a line feed at its end.
+pub fn json(report: &Report) -> String {
+    indented(report)
+}
+
+/// Serde's maps with string keys and finite numbers always serialize; should that ever change,
+/// the object says so instead of a page being half written.
+fn indented<T: serde::Serialize>(value: &T) -> String {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => text + "\n",
+        Err(error) => {
+            format!("{}\n", serde_json::json!({ "error": error.to_string() }))
+        }
+    }
+}
