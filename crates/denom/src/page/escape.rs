@@ -9,13 +9,7 @@ const MOST_CHARS: usize = 400;
 
 /// The text with control and direction characters written out as `\u{..}`, cut at 200 columns.
 pub fn terminal(text: &str) -> String {
-    bounded(text, |c, out| {
-        if is_obeyed(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    })
+    bounded(text, show)
 }
 
 /// The text cut at 200 columns and not yet escaped, for a line that is escaped as a whole.
@@ -25,38 +19,38 @@ pub fn cut(text: &str) -> String {
 
 /// A whole line with control and direction characters written out; its parts are already cut.
 pub fn line(text: &str) -> String {
-    text.chars().fold(String::new(), |mut out, c| {
-        if is_obeyed(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-        out
-    })
+    let mut out = String::new();
+    text.chars().for_each(|c| show(c, &mut out));
+    out
 }
 
 /// A line as Markdown that no table, link, style or HTML can come of.
 pub fn markdown(text: &str) -> String {
-    line(text).chars().fold(String::new(), |mut out, c| {
+    let mut out = String::new();
+    for c in text.chars() {
         match c {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
-            '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' => {
-                out.push('\\');
-                out.push(c);
-            }
-            _ => out.push(c),
+            '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' => out.extend(['\\', c]),
+            _ => show(c, &mut out),
         }
-        out
-    })
+    }
+    out
 }
 
 /// A string cell that no spreadsheet takes for a formula, cut at 200 columns.
 pub fn csv(text: &str) -> String {
-    let cut = cut(text);
-    match cut.chars().next() {
-        Some('=' | '+' | '-' | '@' | '\t' | '\r') => format!("'{cut}"),
-        _ => cut,
+    let shown = terminal(text);
+    match text.chars().next() {
+        Some('=' | '+' | '-' | '@' | '\t' | '\r') => format!("'{shown}"),
+        _ => shown,
+    }
+}
+
+fn show(c: char, out: &mut String) {
+    match is_obeyed(c) {
+        true => out.extend(c.escape_unicode()),
+        false => out.push(c),
     }
 }
 

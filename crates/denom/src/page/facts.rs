@@ -50,7 +50,7 @@ pub fn alarms(report: &Report) -> Vec<String> {
 /// One line a fact: once where it is the same on all levels, else by level.
 fn by_level(report: &Report, of: impl FnMut(&LevelReport) -> Option<String>) -> Option<String> {
     let texts: Vec<Option<String>> = report.levels.iter().map(of).collect();
-    if texts.len() > 1 && texts.iter().all(|text| *text == texts[0]) {
+    if texts.windows(2).all(|pair| pair[0] == pair[1]) {
         return texts.into_iter().next().flatten();
     }
     let said = report.levels.iter().zip(texts);
@@ -82,11 +82,7 @@ fn push(facts: &mut Vec<Fact>, label: &'static str, text: Option<String>) {
 pub fn basis(report: &Report, reasons: &mut Reasons) -> Vec<Fact> {
     let mut facts = Vec::new();
     push(&mut facts, "selected", selected(report));
-    push(
-        &mut facts,
-        "tokens",
-        by_level(report, |level| source(level)),
-    );
+    push(&mut facts, "tokens", by_level(report, source));
     push(&mut facts, "shapes", by_level(report, shapes));
     push(
         &mut facts,
@@ -200,12 +196,20 @@ pub fn end_to_end(report: &Report) -> Vec<String> {
         })
     });
     lines.extend(few);
-    let naive = by_level_always(report, naive);
-    lines.extend(naive.map(|text| {
-        format!(
-            "Tokens ÷ (total time − time to first content) would have printed {text}. That is false: its denominator is only the time the delivery took, not the time the tokens took to make."
-        )
-    }));
+    let only_short =
+        |level: &LevelReport| level.end_to_end_only.too_short == level.end_to_end_only.n;
+    let formula = "Tokens ÷ (total time − time to first content) would have printed";
+    let of = |level: &LevelReport, short| naive(level).filter(|_| only_short(level) == short);
+    if let Some(text) = by_level_always(report, |level| of(level, false)) {
+        lines.push(format!(
+            "{formula} {text}. That is false: its denominator is only the time the delivery took, not the time the tokens took to make."
+        ));
+    }
+    if let Some(text) = by_level_always(report, |level| of(level, true)) {
+        lines.push(format!(
+            "{formula} {text}. Nothing here supports it: so short a denominator may be only the time the delivery took."
+        ));
+    }
     lines
 }
 

@@ -58,7 +58,7 @@ fn share(level: &LevelReport, reasons: &mut Reasons) -> String {
     let generation = &level.per_stream.share_of_baseline;
     let whole = &level.per_stream.e2e_share_of_baseline;
     match (level.baseline, generation.value(), whole.value()) {
-        (true, ..) => "baseline".into(),
+        (true, ..) => "base".into(),
         (_, Some(share), _) => percent(share),
         (_, None, Some(share)) => format!("{} e2e", percent(share)),
         _ => reasons.cell(generation.reason()),
@@ -109,9 +109,9 @@ fn levels_header(unit: Option<&str>, lead: Lead, ttft: Scale, e2e: Scale) -> Vec
     let mut header = vec!["target / held".into(), "ok / failed".into()];
     header.extend(in_order(lead, system, stream));
     header.push("share of 1".into());
-    header.push(format!("TTFT {}", ttft.unit()));
-    header.push("TTFT tail".into());
-    header.push(format!("e2e {}", e2e.unit()));
+    header.push(format!("TTFT p50 {}", ttft.unit()));
+    header.push(format!("TTFT tail {}", ttft.unit()));
+    header.push(format!("e2e p50 {}", e2e.unit()));
     header
 }
 
@@ -188,8 +188,8 @@ pub fn end_to_end(report: &Report, reasons: &mut Reasons) -> Option<Grid> {
         "why".into(),
         format!("e2e {}", unit.unwrap_or("rate")),
         "slow tail".into(),
-        format!("e2e {}", scale.unit()),
-        "e2e tail".into(),
+        format!("e2e p50 {}", scale.unit()),
+        format!("e2e tail {}", scale.unit()),
     ];
     let row = |level: &LevelReport| {
         let only = &level.end_to_end_only;

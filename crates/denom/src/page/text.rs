@@ -1,6 +1,6 @@
 //! Owns the text page: tables and labelled lines, set to a width.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use measure::report::Report;
 use textwrap::Options;
 
@@ -82,9 +82,12 @@ impl Paper {
     }
 
     fn loud(&mut self, said: &str) {
-        let said = self.bold(&format!("!! {} !!", line(said)));
-        self.out.push_str(&said);
-        self.out.push('\n');
+        let said = format!("!! {} !!", line(said));
+        for part in textwrap::wrap(&said, self.style.width.max(20)) {
+            let part = self.bold(&part);
+            self.out.push_str(&part);
+            self.out.push('\n');
+        }
     }
 
     fn facts(&mut self, facts: &[Fact]) {
@@ -104,7 +107,7 @@ impl Paper {
     pub(super) fn table(&mut self, grid: &Grid) {
         let mut table = Table::new();
         table
-            .load_style(presets::UTF8_HORIZONTAL_ONLY)
+            .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
             .set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(u16::try_from(self.style.width).unwrap_or(u16::MAX))
             .set_header(&grid.header);
