@@ -130,16 +130,33 @@ pub struct RunArgs {
     pub api: Option<ApiName>,
 
     /// Streams at once, one level each
-    #[arg(short, long, value_name = "LIST", default_value = "1,4,16", help_heading = "Load")]
+    #[arg(
+        short,
+        long,
+        value_name = "LIST",
+        default_value = "1,4,16",
+        help_heading = "Load"
+    )]
     pub concurrency: Concurrency,
     /// Do not put concurrency 1 in front
     #[arg(long, help_heading = "Load")]
     pub no_baseline: bool,
     /// Most requests of the level at concurrency 1
-    #[arg(long, value_name = "N", default_value = "12", conflicts_with = "no_baseline", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "12",
+        conflicts_with = "no_baseline",
+        help_heading = "Load"
+    )]
     pub baseline_requests: Requests,
     /// Requests a level [default: 6 a stream, at least 12]
-    #[arg(long, value_name = "N", conflicts_with = "duration", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "duration",
+        help_heading = "Load"
+    )]
     pub requests: Option<Requests>,
     /// Time a level, after its warm-up
     #[arg(long, value_name = "TIME", help_heading = "Load")]
@@ -149,16 +166,33 @@ pub struct RunArgs {
     pub warmup: Option<WarmupFlag>,
 
     /// Input tokens: 512, normal(512,64) or uniform(100,900)
-    #[arg(long, value_name = "LENGTH", default_value = "512", conflicts_with = "prompts", help_heading = "Requests")]
+    #[arg(
+        long,
+        value_name = "LENGTH",
+        default_value = "512",
+        conflicts_with = "prompts",
+        help_heading = "Requests"
+    )]
     pub input_tokens: Lengths,
     /// Output tokens to ask for
-    #[arg(long, value_name = "LENGTH", default_value = "256", help_heading = "Requests")]
+    #[arg(
+        long,
+        value_name = "LENGTH",
+        default_value = "256",
+        help_heading = "Requests"
+    )]
     pub output_tokens: Lengths,
     /// Prompts, one JSON object a line with `prompt` or `messages`
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub prompts: Option<PathBuf>,
     /// Tokens of a prefix that all prompts share
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "prompts", help_heading = "Requests")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        conflicts_with = "prompts",
+        help_heading = "Requests"
+    )]
     pub prefix_tokens: u64,
     /// Seed of prompts and lengths
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
@@ -171,16 +205,31 @@ pub struct RunArgs {
     pub no_stream: bool,
 
     /// The longest without content
-    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "Limits and guards")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "60s",
+        help_heading = "Limits and guards"
+    )]
     pub timeout: Time,
     /// The longest of a whole request [default: none]
     #[arg(long, value_name = "TIME", help_heading = "Limits and guards")]
     pub max_time: Option<Time>,
     /// Fewer chunks or arrivals support no stream figures
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Limits and guards")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        help_heading = "Limits and guards"
+    )]
     pub min_chunks: u64,
     /// Less time from first to last content supports no stream figures
-    #[arg(long, value_name = "TIME", default_value = "0.2s", help_heading = "Limits and guards")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "0.2s",
+        help_heading = "Limits and guards"
+    )]
     pub min_interval: Time,
 
     /// Header of each request: 'Name: value'
@@ -193,7 +242,12 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Connection")]
     pub allow_plaintext_key: bool,
     /// Trust the certificates in this PEM file too
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Connection")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "insecure",
+        help_heading = "Connection"
+    )]
     pub cacert: Option<PathBuf>,
     /// Do not verify certificates; every page says so
     #[arg(long, help_heading = "Connection")]

@@ -171,6 +171,16 @@ fn system(id: ClockId) -> u64 {
     secs.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
+/// Processor time that this process has used; `None` where the system does not tell.
+pub fn cpu_time() -> Option<Length> {
+    let used = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).ok()?;
+    let secs = u64::try_from(used.tv_sec()).ok()?;
+    let nanos = u64::try_from(used.tv_nsec()).ok()?;
+    Some(Length::from_nanos(
+        secs.checked_mul(1_000_000_000)?.checked_add(nanos)?,
+    ))
+}
+
 /// A clock that follows tokio's: exact, and under a test's hand while that one is paused.
 #[derive(Debug, Clone, Copy)]
 pub struct VirtualClock {

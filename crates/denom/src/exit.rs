@@ -31,22 +31,34 @@ pub struct Failure {
 impl Failure {
     /// The user's input cannot be used.
     pub fn usage(text: impl Into<String>) -> Self {
-        Failure { code: USAGE, text: text.into() }
+        Failure {
+            code: USAGE,
+            text: text.into(),
+        }
     }
 
     /// There is no result.
     pub fn no_result(text: impl Into<String>) -> Self {
-        Failure { code: NO_RESULT, text: text.into() }
+        Failure {
+            code: NO_RESULT,
+            text: text.into(),
+        }
     }
 
     /// This machine was out of something.
     pub fn local(text: impl Into<String>) -> Self {
-        Failure { code: CLIENT_LIMITED, text: text.into() }
+        Failure {
+            code: CLIENT_LIMITED,
+            text: text.into(),
+        }
     }
 
     /// Records could not be written.
     pub fn not_written(text: impl Into<String>) -> Self {
-        Failure { code: NOT_WRITTEN, text: text.into() }
+        Failure {
+            code: NOT_WRITTEN,
+            text: text.into(),
+        }
     }
 }
 

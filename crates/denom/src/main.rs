@@ -3,25 +3,26 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-use denom::commands::serve::{self, ServeArgs};
-
-/// Measures LLM serving honestly: every rate with its denominator
-#[derive(Debug, Parser)]
-#[command(name = "denom", version)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Run the simulated server alone
-    Serve(ServeArgs),
-}
+use clap::{CommandFactory, Parser};
+use denom::cli::{Cli, Command};
+use denom::commands::{demo, report, run, serve};
+use denom::exit;
 
 fn main() -> ExitCode {
     match Cli::parse().command {
+        Command::Demo(args) => exit::end(demo::run(&args)),
+        Command::Run(args) => exit::end(run::run(*args)),
+        Command::Report(args) => exit::end(report::run(&args)),
         Command::Serve(args) => serve::run(args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "denom", &mut std::io::stdout());
+            ExitCode::SUCCESS
+        }
+        Command::Man => {
+            match clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::from(exit::NOT_WRITTEN),
+            }
+        }
     }
 }

@@ -17,8 +17,9 @@ const LINE_LIMIT: u64 = 256 << 20;
 /// With code 2 where the file cannot be read or is no record file.
 pub fn read(file: &Path, guards: Option<Guards>) -> Result<Run, Failure> {
     let shown = file.display();
-    let open = std::fs::File::open(file)
-        .map_err(|error| Failure::usage(format!("the record file {shown} cannot be read: {error}")))?;
+    let open = std::fs::File::open(file).map_err(|error| {
+        Failure::usage(format!("the record file {shown} cannot be read: {error}"))
+    })?;
     read_from(open, guards).map_err(|text| Failure::usage(format!("{shown}: {text}")))
 }
 
@@ -27,7 +28,8 @@ pub fn read(file: &Path, guards: Option<Guards>) -> Result<Run, Failure> {
 /// # Errors
 /// As [`read`].
 pub fn read_with_tail(file: Option<&Path>, bytes: u64, tail: &[u8]) -> Result<Run, Failure> {
-    let failed = |text: String| Failure::usage(format!("the run's own records cannot be read: {text}"));
+    let failed =
+        |text: String| Failure::usage(format!("the run's own records cannot be read: {text}"));
     match file {
         Some(file) => {
             let open = std::fs::File::open(file).map_err(|error| failed(error.to_string()))?;
@@ -43,7 +45,10 @@ fn read_from(source: impl Read, guards: Option<Guards>) -> Result<Run, String> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = source.by_ref().take(LINE_LIMIT).read_until(b'\n', &mut line);
+        let read = source
+            .by_ref()
+            .take(LINE_LIMIT)
+            .read_until(b'\n', &mut line);
         match read.map_err(|error| error.to_string())? {
             0 => break,
             n if n as u64 == LINE_LIMIT => return Err("a line is longer than 256 MiB".into()),

@@ -76,7 +76,10 @@ pub fn create(file: &Path, force: bool) -> Result<std::fs::File, Failure> {
 pub fn default_name(began_unix_ns: u64) -> PathBuf {
     let at = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(began_unix_ns);
     let stamp = humantime::format_rfc3339_millis(at).to_string();
-    let name: String = stamp.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    let name: String = stamp
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric())
+        .collect();
     PathBuf::from(format!("denom-{name}.denom.jsonl"))
 }
 
@@ -92,10 +95,24 @@ pub fn start(file: Option<std::fs::File>, clock: RunClock) -> io::Result<(Record
         clock,
         failed: Arc::clone(&failed),
         gathered: Vec::new(),
-        written: Written { bytes: 0, tail: Vec::new(), lost: 0, error: None },
+        written: Written {
+            bytes: 0,
+            tail: Vec::new(),
+            lost: 0,
+            error: None,
+        },
     };
-    let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || desk.run(&queue))?;
-    Ok((Recorder { lines, waits: Arc::default(), failed }, Writer { thread }))
+    let thread = std::thread::Builder::new()
+        .name("recorder".into())
+        .spawn(move || desk.run(&queue))?;
+    Ok((
+        Recorder {
+            lines,
+            waits: Arc::default(),
+            failed,
+        },
+        Writer { thread },
+    ))
 }
 
 impl Recorder {
@@ -211,14 +228,21 @@ mod tests {
     use measure::record::{Footer, Note};
 
     fn note(text: &str) -> Line {
-        Line::Note(Note { code: "test".into(), text: text.into() })
+        Line::Note(Note {
+            code: "test".into(),
+            text: text.into(),
+        })
     }
 
     #[test]
     fn without_a_file_every_line_is_in_the_tail_in_order() {
         let (recorder, writer) = start(None, RunClock::start()).expect("starts");
         recorder.record(note("one"));
-        recorder.record(Line::Footer(Footer { issued: 1, ended: 1, interrupted: false }));
+        recorder.record(Line::Footer(Footer {
+            issued: 1,
+            ended: 1,
+            interrupted: false,
+        }));
         drop(recorder);
         let written = writer.finish();
         let text = String::from_utf8(written.tail).expect("text");

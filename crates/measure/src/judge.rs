@@ -285,7 +285,6 @@ pub struct Judged {
 pub fn judge(mut trace: Trace, guards: &Guards, sentinel: bool) -> Judged {
     let outcome = outcome(&trace);
     let mut arrivals = arrivals(&trace.reads);
-    trace.reads = Vec::new();
     let (shape, reasons) = match outcome {
         Outcome::Ok => {
             let (shape, reasons) = shape(&trace, &arrivals, guards);
@@ -295,6 +294,8 @@ pub fn judge(mut trace: Trace, guards: &Guards, sentinel: bool) -> Judged {
     };
     let tokens = tokens::count(&trace, &mut arrivals, outcome == Outcome::Ok);
     mark_client_bundles(&mut arrivals);
+    // Arrivals say all that reads did: a long run must not hold both.
+    trace.reads = Vec::new();
     let mut judged = Judged {
         trace,
         outcome,

@@ -102,6 +102,14 @@ pub enum Source {
     File(Vec<Given>),
 }
 
+/// Where prompts come from, in words.
+pub fn describe(source: &Source) -> String {
+    match source {
+        Source::Words(lengths) => lengths.to_string(),
+        Source::File(prompts) => format!("{} prompts of a file", prompts.len()),
+    }
+}
+
 /// What every request of a run says.
 #[derive(Debug, Clone)]
 pub struct Prompts {

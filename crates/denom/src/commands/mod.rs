@@ -1,3 +1,10 @@
-//! Owns the commands: one module each, with its flags and its `run`.
+//! Owns the commands: one module each, with its `run`.
 
+pub mod demo;
+pub mod report;
+pub mod run;
 pub mod serve;
+
+mod discover;
+mod header;
+mod progress;

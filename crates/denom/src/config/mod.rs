@@ -91,18 +91,31 @@ impl Config {
     /// With code 2 for what cannot be used. Nothing was sent.
     pub fn decide(args: RunArgs) -> Result<Self, Failure> {
         let endpoint = Endpoint::parse(&args.url).map_err(Failure::usage)?;
-        let api = args.api.map(|ApiName::OpenaiChat| Api::OpenaiChat).or(endpoint.api());
+        let api = args
+            .api
+            .map(|ApiName::OpenaiChat| Api::OpenaiChat)
+            .or(endpoint.api());
         let levels = levels(&args);
         let source = match &args.prompts {
             Some(file) => Source::File(prompts::read(file)?),
             None => Source::Words(args.input_tokens),
         };
-        let body = args.body.as_deref().map(prompts::read_body).transpose()?.unwrap_or_default();
+        let body = args
+            .body
+            .as_deref()
+            .map(prompts::read_body)
+            .transpose()?
+            .unwrap_or_default();
         refuse_contradictions(&args, &body)?;
         let (headers, scrub) = headers(&args, &endpoint)?;
-        let options = TlsOptions { extra_ca: args.cacert.clone(), insecure: args.insecure };
+        let options = TlsOptions {
+            extra_ca: args.cacert.clone(),
+            insecure: args.insecure,
+        };
         let tls = match endpoint.tls {
-            true => Some(tls::client_config(&options).map_err(|error| Failure::usage(error.to_string()))?),
+            true => Some(
+                tls::client_config(&options).map_err(|error| Failure::usage(error.to_string()))?,
+            ),
             false => None,
         };
         Ok(Config {
@@ -122,7 +135,10 @@ impl Config {
             insecure: args.insecure,
             timeout: args.timeout.0,
             max_time: args.max_time.map(|time| time.0),
-            guards: Guards { min_chunks: args.min_chunks, min_interval: args.min_interval.0 },
+            guards: Guards {
+                min_chunks: args.min_chunks,
+                min_interval: args.min_interval.0,
+            },
             stamp: match args.stamp {
                 StampName::Kernel => StampMode::Kernel,
                 StampName::Read => StampMode::Read,
@@ -142,7 +158,11 @@ impl Config {
 
     /// The most streams of any level.
     pub fn most_streams(&self) -> u64 {
-        self.levels.iter().map(|level| u64::from(level.streams)).max().unwrap_or(0)
+        self.levels
+            .iter()
+            .map(|level| u64::from(level.streams))
+            .max()
+            .unwrap_or(0)
     }
 }
 
@@ -165,25 +185,39 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
     if let Some(stream) = body.get("stream").and_then(Value::as_bool)
         && stream == args.no_stream
     {
-        let flag = if args.no_stream { "--no-stream" } else { "the absence of --no-stream" };
+        let flag = if args.no_stream {
+            "--no-stream"
+        } else {
+            "the absence of --no-stream"
+        };
         return clash("\"stream\" in the --body file", flag, "give one of them");
     }
     if let (Some(limit), timeout) = (args.max_time, args.timeout)
         && limit.0 < timeout.0
         && timeout.0 != Length::from_secs(60)
     {
-        return clash("--max-time", "--timeout", "the whole request may not be shorter than a wait in it");
+        return clash(
+            "--max-time",
+            "--timeout",
+            "the whole request may not be shorter than a wait in it",
+        );
     }
     if let Some(Stop::Duration(length)) = args.duration.map(|time| Stop::Duration(time.0))
         && length.is_zero()
     {
-        return Err(Failure::usage("--duration 0s measures nothing: give some time"));
+        return Err(Failure::usage(
+            "--duration 0s measures nothing: give some time",
+        ));
     }
     if args.min_chunks < 2 {
-        return Err(Failure::usage("--min-chunks must be 2 or more: one chunk spans no time"));
+        return Err(Failure::usage(
+            "--min-chunks must be 2 or more: one chunk spans no time",
+        ));
     }
     if args.timeout.0.is_zero() {
-        return Err(Failure::usage("--timeout 0s would end every request: give some time"));
+        return Err(Failure::usage(
+            "--timeout 0s would end every request: give some time",
+        ));
     }
     Ok(())
 }
@@ -192,21 +226,37 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
 const USUAL_KEY: &str = "OPENAI_API_KEY";
 
 /// Headers that the client sets itself.
-const OWN: [&str; 5] = ["host", "content-length", "transfer-encoding", "connection", "accept-encoding"];
+const OWN: [&str; 5] = [
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "accept-encoding",
+];
 
-fn headers(args: &RunArgs, endpoint: &Endpoint) -> Result<(Vec<(HeaderName, HeaderValue)>, Scrub), Failure> {
+fn headers(
+    args: &RunArgs,
+    endpoint: &Endpoint,
+) -> Result<(Vec<(HeaderName, HeaderValue)>, Scrub), Failure> {
     let mut headers = Vec::new();
     let mut forms = Vec::new();
     for given in &args.header {
-        let (name, value) = given.split_once(':').ok_or_else(|| {
-            Failure::usage("--header needs 'Name: value' with a colon")
-        })?;
-        let name: HeaderName = name.trim().parse().map_err(|_| Failure::usage("--header: the name is no header's name"))?;
+        let (name, value) = given
+            .split_once(':')
+            .ok_or_else(|| Failure::usage("--header needs 'Name: value' with a colon"))?;
+        let name: HeaderName = name
+            .trim()
+            .parse()
+            .map_err(|_| Failure::usage("--header: the name is no header's name"))?;
         if OWN.contains(&name.as_str()) {
-            return Err(Failure::usage(format!("--header '{name}' is set by denom itself: leave it out")));
+            return Err(Failure::usage(format!(
+                "--header '{name}' is set by denom itself: leave it out"
+            )));
         }
         let value = value.trim();
-        forms.extend(secret::forms(value.strip_prefix("Bearer ").unwrap_or(value)));
+        forms.extend(secret::forms(
+            value.strip_prefix("Bearer ").unwrap_or(value),
+        ));
         headers.push((name, secret::header(value).map_err(Failure::usage)?));
     }
     let given = headers.iter().any(|(name, _)| name == AUTHORIZATION);
@@ -226,13 +276,18 @@ fn headers(args: &RunArgs, endpoint: &Endpoint) -> Result<(Vec<(HeaderName, Head
 
 fn is_secret(name: &HeaderName) -> bool {
     let name = name.as_str();
-    name == "authorization" || ["key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))
+    name == "authorization"
+        || ["key", "token", "secret", "cookie"]
+            .iter()
+            .any(|word| name.contains(word))
 }
 
 fn key(args: &RunArgs, given: bool) -> Result<Option<Secret>, Failure> {
     let name = match (&args.api_key_env, given) {
         (Some(_), true) => {
-            return Err(Failure::usage("--api-key-env contradicts --header 'Authorization: …': give one of them"));
+            return Err(Failure::usage(
+                "--api-key-env contradicts --header 'Authorization: …': give one of them",
+            ));
         }
         (None, true) => return Ok(None),
         (Some(name), false) => name.as_str(),

@@ -21,12 +21,14 @@ const PROMPTS_LIMIT: usize = 1_000_000;
 /// With the number of the line that cannot be used.
 pub fn read(file: &Path) -> Result<Vec<Given>, Failure> {
     let shown = file.display();
-    let open = std::fs::File::open(file)
-        .map_err(|error| Failure::usage(format!("the prompts file {shown} cannot be read: {error}")))?;
+    let open = std::fs::File::open(file).map_err(|error| {
+        Failure::usage(format!("the prompts file {shown} cannot be read: {error}"))
+    })?;
     let mut prompts = Vec::new();
     for (index, line) in BufReader::new(open).lines().enumerate() {
         let number = index + 1;
-        let wrong = |why: String| Failure::usage(format!("the prompts file {shown}, line {number}: {why}"));
+        let wrong =
+            |why: String| Failure::usage(format!("the prompts file {shown}, line {number}: {why}"));
         let line = line.map_err(|error| wrong(format!("cannot be read: {error}")))?;
         if line.trim().is_empty() {
             continue;
@@ -40,7 +42,9 @@ pub fn read(file: &Path) -> Result<Vec<Given>, Failure> {
         }
     }
     if prompts.is_empty() {
-        return Err(Failure::usage(format!("the prompts file {shown} holds no prompt")));
+        return Err(Failure::usage(format!(
+            "the prompts file {shown} holds no prompt"
+        )));
     }
     Ok(prompts)
 }
@@ -66,11 +70,14 @@ fn prompt(line: &str) -> Result<Given, String> {
 pub fn read_body(file: &Path) -> Result<Map<String, Value>, Failure> {
     let shown = file.display();
     let wrong = |why: String| Failure::usage(format!("the --body file {shown} {why}"));
-    let length = std::fs::metadata(file).map_err(|error| wrong(format!("cannot be read: {error}")))?.len();
+    let length = std::fs::metadata(file)
+        .map_err(|error| wrong(format!("cannot be read: {error}")))?
+        .len();
     if length > BODY_LIMIT {
         return Err(wrong("is larger than 16 MiB".into()));
     }
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     match serde_json::from_str(&text) {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) => Err(wrong("must hold one JSON object".into())),
@@ -85,8 +92,18 @@ mod tests {
     #[test]
     fn a_line_is_a_prompt_or_turns() {
         assert_eq!(prompt(r#"{"prompt":"a"}"#), Ok(Given::Text("a".into())));
-        assert!(matches!(prompt(r#"{"messages":[{"role":"user","content":"a"}]}"#), Ok(Given::Messages(_))));
-        for wrong in ["a", "{}", r#"{"prompt":""}"#, r#"{"prompt":1}"#, r#"{"messages":[]}"#, r#"{"prompt":"a","messages":[]}"#] {
+        assert!(matches!(
+            prompt(r#"{"messages":[{"role":"user","content":"a"}]}"#),
+            Ok(Given::Messages(_))
+        ));
+        for wrong in [
+            "a",
+            "{}",
+            r#"{"prompt":""}"#,
+            r#"{"prompt":1}"#,
+            r#"{"messages":[]}"#,
+            r#"{"prompt":"a","messages":[]}"#,
+        ] {
             assert!(prompt(wrong).is_err(), "{wrong}");
         }
     }

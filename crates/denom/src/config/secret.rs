@@ -43,8 +43,9 @@ impl Secret {
 /// # Errors
 /// Where it holds characters that no header may hold.
 pub fn header(text: &str) -> Result<HeaderValue, String> {
-    let mut value = HeaderValue::from_str(text)
-        .map_err(|_| "a header or key holds a line break or another character that no header may hold".to_owned())?;
+    let mut value = HeaderValue::from_str(text).map_err(|_| {
+        "a header or key holds a line break or another character that no header may hold".to_owned()
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -70,7 +71,9 @@ pub fn forms(secret: &str) -> Vec<String> {
 
 fn percent(text: &str) -> String {
     let each = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(byte).to_string()
+        }
         _ => format!("%{byte:02X}"),
     };
     text.bytes().map(each).collect()

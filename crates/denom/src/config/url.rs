@@ -21,7 +21,14 @@ pub struct Endpoint {
 }
 
 /// Query names that vendors put keys under.
-const KEY_NAMES: [&str; 6] = ["key", "api_key", "apikey", "api-key", "access_token", "token"];
+const KEY_NAMES: [&str; 6] = [
+    "key",
+    "api_key",
+    "apikey",
+    "api-key",
+    "access_token",
+    "token",
+];
 
 impl Endpoint {
     /// Takes an address apart.
@@ -37,7 +44,9 @@ impl Endpoint {
             "https" => true,
             _ => return Err("the URL's scheme must be http or https".into()),
         };
-        let uri: Uri = text.parse().map_err(|_| "the URL cannot be read: check it for spaces and typing errors".to_owned())?;
+        let uri: Uri = text.parse().map_err(|_| {
+            "the URL cannot be read: check it for spaces and typing errors".to_owned()
+        })?;
         let authority = uri.authority().ok_or("the URL names no host")?;
         if authority.as_str().contains('@') {
             return Err("the URL holds a user name or password: put the key into an environment variable and name it with --api-key-env".into());
@@ -46,18 +55,31 @@ impl Endpoint {
         if query.as_deref().is_some_and(has_key) {
             return Err("the URL's query holds a key, and URLs end up in logs: put the key into an environment variable and name it with --api-key-env".into());
         }
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let host = authority
+            .host()
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .to_owned();
         if host.is_empty() {
             return Err("the URL names no host".into());
         }
         let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
         let path = uri.path().trim_end_matches('/').to_owned();
-        Ok(Endpoint { tls, host, port, path, query, redactions: Vec::new() })
+        Ok(Endpoint {
+            tls,
+            host,
+            port,
+            path,
+            query,
+            redactions: Vec::new(),
+        })
     }
 
     /// The API that the path names, if it names one.
     pub fn api(&self) -> Option<Api> {
-        Api::ALL.into_iter().find(|api| self.path.ends_with(api.path()))
+        Api::ALL
+            .into_iter()
+            .find(|api| self.path.ends_with(api.path()))
     }
 
     /// The path that requests of `api` go to.
@@ -83,7 +105,11 @@ impl Endpoint {
     /// The address with `path`, for people.
     pub fn shown(&self, path: &str) -> String {
         let scheme = if self.tls { "https" } else { "http" };
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let host = if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
+        };
         let usual = if self.tls { 443 } else { 80 };
         match self.port == usual {
             true => format!("{scheme}://{host}{path}"),
@@ -117,10 +143,19 @@ mod tests {
     #[test]
     fn what_the_user_has_becomes_the_full_path() {
         let full = "http://localhost:8000/v1/chat/completions";
-        for url in ["http://localhost:8000", "http://localhost:8000/", "http://localhost:8000/v1", "http://localhost:8000/v1/", full] {
+        for url in [
+            "http://localhost:8000",
+            "http://localhost:8000/",
+            "http://localhost:8000/v1",
+            "http://localhost:8000/v1/",
+            full,
+        ] {
             assert_eq!(path(url), full, "{url}");
         }
-        assert_eq!(path("https://x.example/openai/v1"), "https://x.example/openai/v1/chat/completions");
+        assert_eq!(
+            path("https://x.example/openai/v1"),
+            "https://x.example/openai/v1/chat/completions"
+        );
         assert_eq!(
             path("https://x.example/deployments/d/chat/completions?api-version=2024-10-21"),
             "https://x.example/deployments/d/chat/completions?api-version=2024-10-21"
@@ -148,7 +183,9 @@ mod tests {
     #[test]
     fn loopback_is_this_machine_only() {
         let local = |url| Endpoint::parse(url).expect(url).is_loopback();
-        assert!(local("http://127.0.0.1:1") && local("http://localhost") && local("http://[::1]:2"));
+        assert!(
+            local("http://127.0.0.1:1") && local("http://localhost") && local("http://[::1]:2")
+        );
         assert!(!local("http://10.0.0.1") && !local("http://localhost.example"));
     }
 }

@@ -17,7 +17,9 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is no length of time: give 0.2s, 500ms, 2m or 1h");
-        let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+        let split = text
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .ok_or_else(wrong)?;
         let (number, unit) = text.split_at(split);
         let scale = match unit.trim() {
             "ns" => 1e-9,
@@ -56,7 +58,9 @@ impl FromStr for Concurrency {
                 return Err("a concurrency of 0 sends nothing: give 1 or more".into());
             }
             if level > MOST_STREAMS {
-                return Err(format!("a concurrency of {level} is above the most of {MOST_STREAMS}"));
+                return Err(format!(
+                    "a concurrency of {level} is above the most of {MOST_STREAMS}"
+                ));
             }
             if levels.contains(&level) {
                 return Err(format!("concurrency {level} is given twice"));
@@ -79,7 +83,9 @@ impl FromStr for WarmupFlag {
             return Ok(WarmupFlag(Warmup::Requests(requests)));
         }
         let time: Time = text.parse().map_err(|_| {
-            format!("{text:?} is no warm-up: give a number of requests such as 16, or a time such as 5s")
+            format!(
+                "{text:?} is no warm-up: give a number of requests such as 16, or a time such as 5s"
+            )
         })?;
         Ok(WarmupFlag(Warmup::Duration(time.0)))
     }
@@ -118,7 +124,10 @@ mod tests {
 
     #[test]
     fn levels_are_whole_numbers_from_1_each_once() {
-        assert_eq!("1, 4,16".parse::<Concurrency>().map(|c| c.0), Ok(vec![1, 4, 16]));
+        assert_eq!(
+            "1, 4,16".parse::<Concurrency>().map(|c| c.0),
+            Ok(vec![1, 4, 16])
+        );
         for wrong in ["0", "1,0", "", "1,,2", "-1", "4,4", "200000"] {
             assert!(wrong.parse::<Concurrency>().is_err(), "{wrong}");
         }
@@ -126,8 +135,14 @@ mod tests {
 
     #[test]
     fn a_warmup_is_requests_or_time() {
-        assert_eq!("16".parse::<WarmupFlag>().map(|w| w.0), Ok(Warmup::Requests(16)));
-        assert_eq!("5s".parse::<WarmupFlag>().map(|w| w.0), Ok(Warmup::Duration(Length::from_secs(5))));
+        assert_eq!(
+            "16".parse::<WarmupFlag>().map(|w| w.0),
+            Ok(Warmup::Requests(16))
+        );
+        assert_eq!(
+            "5s".parse::<WarmupFlag>().map(|w| w.0),
+            Ok(Warmup::Duration(Length::from_secs(5)))
+        );
         assert!("soon".parse::<WarmupFlag>().is_err());
     }
 }

@@ -14,7 +14,12 @@ pub struct Books {
 impl Books {
     /// Empty, from `at` on.
     pub fn open(at: Instant) -> Self {
-        Books { issued: 0, in_flight: 0, since: at, integral: Length::ZERO }
+        Books {
+            issued: 0,
+            in_flight: 0,
+            since: at,
+            integral: Length::ZERO,
+        }
     }
 
     /// A request was taken up at `at`.
@@ -31,7 +36,10 @@ impl Books {
     }
 
     fn advance(&mut self, at: Instant) {
-        let step = at.since_or_zero(self.since).nanos().saturating_mul(self.in_flight);
+        let step = at
+            .since_or_zero(self.since)
+            .nanos()
+            .saturating_mul(self.in_flight);
         self.integral += Length::from_nanos(step);
         self.since = self.since.max(at);
     }

@@ -24,6 +24,12 @@ pub fn line(text: &str) -> String {
     out
 }
 
+/// A block of lines, each with control and direction characters written out; only its line feeds
+/// are sent.
+pub fn block(text: &str) -> String {
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// A line as Markdown that no table, link, style or HTML can come of.
 pub fn markdown(text: &str) -> String {
     let mut out = String::new();

@@ -26,6 +26,16 @@ pub struct Style {
     pub width: usize,
 }
 
+impl Style {
+    /// The text in bold, or as it is on a plain page. It is not escaped here.
+    pub fn bold(self, text: &str) -> String {
+        match self.color && !text.is_empty() {
+            true => format!("\u{1b}[1m{text}\u{1b}[0m"),
+            false => text.to_owned(),
+        }
+    }
+}
+
 /// The report as one JSON object, indented, with a line feed at its end.
 pub fn json(report: &Report) -> String {
     indented(report)

@@ -11,8 +11,6 @@ use super::{Style, csv as table, escape, indented, markdown as marked, text::Pap
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "denom.rows/1";
-/// Columns of the text table.
-const WIDTH: usize = 100;
 
 /// Which rows, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +53,9 @@ fn present(one: Option<f64>, other: Option<f64>, by: impl Fn(f64, f64) -> Orderi
     }
 }
 
-/// The rows as a text table of 100 columns, and what failed ones said.
-pub fn text(rows: &[Row]) -> String {
-    let mut paper = Paper::new(Style {
-        color: false,
-        width: WIDTH,
-    });
+/// The rows as a text table, and what failed ones said.
+pub fn text(rows: &[Row], style: Style) -> String {
+    let mut paper = Paper::new(style);
     paper.table(&grid(rows));
     for (label, said) in said(rows) {
         paper.line(&label, &said);

@@ -64,13 +64,6 @@ impl Paper {
         self.out.push('\n');
     }
 
-    fn bold(&self, text: &str) -> String {
-        match self.style.color && !text.is_empty() {
-            true => format!("\u{1b}[1m{text}\u{1b}[0m"),
-            false => text.to_owned(),
-        }
-    }
-
     /// One paragraph behind its label, its further lines set in as far.
     pub(super) fn line(&mut self, label: &str, said: &str) {
         let deep = " ".repeat(label.chars().count().min(12));
@@ -84,7 +77,7 @@ impl Paper {
     fn loud(&mut self, said: &str) {
         let said = format!("!! {} !!", line(said));
         for part in textwrap::wrap(&said, self.style.width.max(20)) {
-            let part = self.bold(&part);
+            let part = self.style.bold(&part);
             self.out.push_str(&part);
             self.out.push('\n');
         }
@@ -113,7 +106,7 @@ impl Paper {
             .set_header(&grid.header);
         for row in &grid.rows {
             let cell = |(index, text): (usize, &String)| match grid.bold.contains(&index) {
-                true => self.bold(&line(text)),
+                true => self.style.bold(&line(text)),
                 false => line(text),
             };
             table.add_row(row.iter().enumerate().map(cell));

@@ -193,7 +193,7 @@ fn failures_in_a_run_that_was_stopped() {
 #[test]
 fn single_requests() {
     let slowest = rows::select(rows_of(&failing()), rows::Order::Slowest(5));
-    assert_snapshot!(rows::text(&slowest), @r"
+    assert_snapshot!(rows::text(&slowest, WIDE), @r"
     ────────────────────────────────────────────────────────────────────────────────────────────────
     id  at  outcome    shape     rate        TTFT s  content s  max gap ms  e2e s  chunks /  tokens
                                                                                    arrivals
@@ -239,7 +239,7 @@ fn no_page_holds_what_is_no_number() {
             page::markdown(&report),
             page::csv(&report),
             page::json(&report),
-            rows::text(&rows),
+            rows::text(&rows, WIDE),
             rows::markdown(&rows),
             rows::csv(&rows),
             rows::json(&rows),

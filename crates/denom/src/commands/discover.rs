@@ -1,0 +1,183 @@
+//! Owns what is asked of a server before a run: which API it speaks and which models it lists.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, HOST, HeaderMap, USER_AGENT};
+use hyper::{Method, Request};
+use measure::api::Api;
+use measure::decode::Progress;
+use measure::stamp::Stamp;
+use measure::time::Length;
+
+use crate::clock::RunClock;
+use crate::config::{CONNECT_TIMEOUT, Config};
+use crate::exit::Failure;
+use crate::net::connect::connect;
+use crate::net::{BodyEnd, Canceller, ConnectOptions, Sink, Target, Timeouts, Wake};
+
+/// Most bytes of a list of models.
+const LIST_LIMIT: usize = 4 << 20;
+/// The longest that it may take.
+const LIST_TIMEOUT: Length = Length::from_secs(30);
+
+/// What a run needs to know of its endpoint.
+pub struct Found {
+    /// The endpoint, resolved.
+    pub target: Target,
+    /// The API.
+    pub api: Api,
+    /// The model.
+    pub model: String,
+}
+
+#[derive(Default)]
+struct Body {
+    status: u16,
+    bytes: Vec<u8>,
+}
+
+impl Sink for Body {
+    fn head(&mut self, _: Stamp, status: u16, _: &HeaderMap) {
+        self.status = status;
+    }
+
+    fn data(&mut self, _: Stamp, bytes: &[u8]) -> Progress {
+        self.bytes.extend_from_slice(bytes);
+        Progress {
+            content: true,
+            terminal: false,
+            stop: self.bytes.len() > LIST_LIMIT,
+        }
+    }
+}
+
+/// Resolves the endpoint, and asks it for what the flags left open.
+///
+/// # Errors
+/// With code 3 where it cannot be reached, 2 where the user has to choose.
+pub async fn discover(config: &Config, clock: RunClock, wake: &Wake) -> Result<Found, Failure> {
+    let endpoint = &config.endpoint;
+    let shown = endpoint.shown("");
+    let target = Target::resolve(
+        endpoint.tls,
+        &endpoint.host,
+        endpoint.port,
+        CONNECT_TIMEOUT,
+        &clock,
+    )
+    .await
+    .map_err(|error| {
+        Failure::no_result(format!(
+            "{error}: check the host's name; nothing was measured"
+        ))
+    })?;
+    if let (Some(api), Some(model)) = (config.api, &config.model) {
+        return Ok(Found {
+            target,
+            api,
+            model: model.clone(),
+        });
+    }
+    let api = config.api.unwrap_or(Api::OpenaiChat);
+    let path = endpoint.models_path(api);
+    let body = get(config, &target, &path, clock, wake).await?;
+    let listed = (body.status == 200).then(|| models(&body.bytes)).flatten();
+    let Some(listed) = listed else {
+        if let (Some(model), 200..=499) = (&config.model, body.status)
+            && config.api.is_some()
+        {
+            return Ok(Found {
+                target,
+                api,
+                model: model.clone(),
+            });
+        }
+        return Err(Failure::no_result(format!(
+            "{shown}{path} lists no models (status {}), so the API cannot be told: give the full path of the \
+             endpoint, or name it with --api and the model with -m",
+            body.status
+        )));
+    };
+    let model = match (&config.model, listed.as_slice()) {
+        (Some(model), _) => model.clone(),
+        (None, [only]) => only.clone(),
+        (None, []) => {
+            return Err(Failure::usage(
+                "the server lists no model: name one with -m",
+            ));
+        }
+        (None, several) => {
+            let names: Vec<&str> = several.iter().take(20).map(String::as_str).collect();
+            return Err(Failure::usage(format!(
+                "the server lists {} models: name one with -m: {}",
+                several.len(),
+                names.join(", ")
+            )));
+        }
+    };
+    Ok(Found { target, api, model })
+}
+
+async fn get(
+    config: &Config,
+    target: &Target,
+    path: &str,
+    clock: RunClock,
+    wake: &Wake,
+) -> Result<Body, Failure> {
+    let shown = config.endpoint.shown(path);
+    let failed = |text: String| {
+        let text = config.scrub.apply(&text);
+        Failure::no_result(format!(
+            "{shown} cannot be asked for its models: {text}: check that the server runs and the address is right"
+        ))
+    };
+    let options = ConnectOptions {
+        stamp: config.stamp,
+        timeout: CONNECT_TIMEOUT,
+        tls: config.tls.clone(),
+    };
+    let mut connection = connect(target, &options, &clock, wake)
+        .await
+        .map_err(|error| failed(error.to_string()))?;
+    let mut request = Request::builder()
+        .method(Method::GET)
+        .uri(path)
+        .header(HOST, target.host_header())
+        .header(USER_AGENT, concat!("denom/", env!("CARGO_PKG_VERSION")))
+        .header(ACCEPT, "application/json")
+        .header(ACCEPT_ENCODING, "identity");
+    for (name, value) in &config.headers {
+        request = request.header(name, value);
+    }
+    let request = request
+        .body(Full::new(Bytes::new()))
+        .map_err(|error| failed(error.to_string()))?;
+    let limits = Timeouts {
+        first_or_idle: LIST_TIMEOUT,
+        total: Some(LIST_TIMEOUT),
+        linger: Length::from_secs(1),
+    };
+    let mut body = Body::default();
+    let (_canceller, cancel) = Canceller::new();
+    let done = connection
+        .exchange(request, &limits, &mut body, &cancel)
+        .await;
+    match done.end {
+        Ok(BodyEnd::Complete | BodyEnd::Closed) => Ok(body),
+        Ok(BodyEnd::Broken { text, .. }) => Err(failed(text)),
+        Ok(end) => Err(failed(format!("the answer did not end well ({end:?})"))),
+        Err(error) => Err(failed(error.text)),
+    }
+}
+
+/// The names in an OpenAI-style list of models.
+fn models(body: &[u8]) -> Option<Vec<String>> {
+    let list: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let data = list.get("data")?.as_array()?;
+    Some(
+        data.iter()
+            .filter_map(|model| model.get("id")?.as_str().map(str::to_owned))
+            .collect(),
+    )
+}

@@ -1,0 +1,175 @@
+//! Owns one request: its body and headers, its exchange, and the trace it leaves.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
+use hyper::{Method, Request};
+use measure::api::{Ask, Messages};
+use measure::decode::{Decoder, Options};
+use measure::prompt::{Given, Prompt};
+use measure::time::Instant;
+use measure::trace::{Phase, Trace, Transport};
+use serde_json::Value;
+
+use super::shared::{Form, Job, Shared};
+use super::sink::Taker;
+use crate::clock::RunClock;
+use crate::net::{self, BodyEnd, ConnectError, Connection, Exchanged, RequestFault, Waiting};
+
+/// The body of a request in `form`.
+pub fn body(job: &Job, prompt: &Prompt, form: Form) -> Value {
+    let messages = match &prompt.given {
+        Given::Text(text) => Messages::User(text),
+        Given::Messages(turns) => Messages::Given(turns),
+    };
+    let mut body = job.api.ask(&Ask {
+        model: &job.model,
+        messages,
+        output_tokens: prompt.output_tokens,
+        limit_field: form.limit_field,
+        stream: job.stream,
+        usage: form.usage,
+    });
+    body.extend(job.body.clone());
+    Value::Object(body)
+}
+
+/// A request with every header it needs.
+pub(super) fn build(
+    job: &Job,
+    id: u64,
+    body: &Value,
+) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+    let text = Bytes::from(body.to_string());
+    let mut request = Request::builder()
+        .method(Method::POST)
+        .uri(&job.path)
+        .header(HOST, job.target.host_header())
+        .header(USER_AGENT, concat!("denom/", env!("CARGO_PKG_VERSION")))
+        .header(
+            ACCEPT,
+            if job.stream {
+                "text/event-stream, application/json"
+            } else {
+                "application/json"
+            },
+        )
+        .header(ACCEPT_ENCODING, "identity")
+        .header(CONTENT_TYPE, "application/json")
+        .header(CONTENT_LENGTH, text.len())
+        .header("x-request-id", format!("denom-{}-{id}", job.run));
+    for (name, value) in &job.headers {
+        request = request.header(name, value);
+    }
+    request.body(Full::new(text))
+}
+
+/// Sends a request and fills its trace.
+pub(super) async fn exchange(
+    shared: &Shared,
+    connection: &mut Connection<RunClock>,
+    request: Request<Full<Bytes>>,
+    trace: Trace,
+    first: bool,
+) -> Trace {
+    let job = &shared.job;
+    let options = Options {
+        api: job.api,
+        keep_text: job.keep_text,
+        scrub: job.scrub.clone(),
+    };
+    let gate = first.then_some(&shared.gate);
+    let mut taker = Taker {
+        decoder: Decoder::new(options, trace),
+        gate,
+    };
+    let done = connection
+        .exchange(request, &job.timeouts, &mut taker, shared.endings.cancel())
+        .await;
+    finish(taker.decoder, &done, shared.endings.is_drain())
+}
+
+fn finish(decoder: Decoder, done: &Exchanged, drain: bool) -> Trace {
+    let at = done.last_stamp.map(|stamp| stamp.at);
+    let mut malformed = None;
+    let transport = match &done.end {
+        Ok(BodyEnd::Complete) => Transport::Complete,
+        Ok(BodyEnd::Closed) => Transport::Closed,
+        Ok(BodyEnd::Lingered) => Transport::Lingered,
+        Ok(BodyEnd::Broken { text, .. }) => Transport::Broken { text: text.clone() },
+        Ok(BodyEnd::Timeout(waiting)) => Transport::Timeout {
+            phase: match waiting {
+                Waiting::First => Phase::First,
+                Waiting::Idle => Phase::Idle,
+                Waiting::Total => Phase::Total,
+            },
+        },
+        Ok(BodyEnd::Stopped) => Transport::Limit {
+            text: decoder
+                .limit()
+                .unwrap_or("the client wanted no more")
+                .to_owned(),
+        },
+        Ok(BodyEnd::Cancelled) if drain => Transport::Drained,
+        Ok(BodyEnd::Cancelled) => Transport::Cancelled,
+        Err(error) if error.stale => Transport::Stale,
+        Err(error) => match error.fault {
+            RequestFault::HeadTooLarge => Transport::Limit {
+                text: error.text.clone(),
+            },
+            RequestFault::NotHttp => {
+                malformed = Some(error.text.clone());
+                Transport::Broken {
+                    text: error.text.clone(),
+                }
+            }
+            RequestFault::Closed | RequestFault::Reset => Transport::Broken {
+                text: error.text.clone(),
+            },
+        },
+    };
+    let mut trace = decoder.close(transport, at);
+    trace.malformed = trace.malformed.or(malformed);
+    trace.sent = done.sent;
+    trace.written = done.written;
+    trace.socket_reads = done.reads;
+    trace
+}
+
+/// A trace of a request that got no connection.
+pub(super) fn unconnected(mut trace: Trace, error: &ConnectError) -> Trace {
+    let phase = match error.phase {
+        net::Phase::Dns => Phase::Dns,
+        net::Phase::Connect => Phase::Connect,
+        net::Phase::Tls => Phase::Tls,
+    };
+    trace.transport = match error.timeout {
+        true => Transport::Timeout { phase },
+        false => Transport::NoConnection {
+            phase,
+            local: error.local_resource,
+            text: error.text.clone(),
+        },
+    };
+    trace
+}
+
+/// What is noted of a request before it is sent.
+pub(super) fn begun(
+    id: u64,
+    level: u32,
+    stream: u32,
+    warmup: bool,
+    start: Instant,
+    prompt: &Prompt,
+    keep: bool,
+) -> Trace {
+    let mut trace = Trace::begun(id, level, stream, warmup, start);
+    trace.asked_output = Some(prompt.output_tokens);
+    trace.asked_input = prompt.input_tokens;
+    trace.prompt = keep.then(|| match &prompt.given {
+        Given::Text(text) => text.clone(),
+        Given::Messages(turns) => turns.to_string(),
+    });
+    trace
+}

@@ -1,0 +1,44 @@
+//! Owns the hand-over from the network to the decoder, and what the first head of a run means.
+
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use measure::decode::{Decoder, Progress};
+use measure::stamp::Stamp;
+
+use super::gate::Gate;
+use crate::net::Sink;
+
+/// Gives what arrives to the decoder. The first request's opens the gate for the others.
+pub(super) struct Taker<'a> {
+    pub decoder: Decoder,
+    pub gate: Option<&'a Gate>,
+}
+
+impl Sink for Taker<'_> {
+    fn head(&mut self, stamp: Stamp, status: u16, headers: &HeaderMap) {
+        let text = |name| {
+            headers
+                .get(name)
+                .and_then(|value: &hyper::header::HeaderValue| value.to_str().ok())
+        };
+        let kind = text(CONTENT_TYPE);
+        let encoded =
+            text(CONTENT_ENCODING).is_some_and(|coding| !coding.eq_ignore_ascii_case("identity"));
+        self.decoder.head(stamp, status, kind, encoded);
+        let page = kind.is_some_and(|kind| {
+            kind.trim_start()
+                .to_ascii_lowercase()
+                .starts_with("text/html")
+        });
+        let refused = matches!(status, 400 | 401 | 403 | 404 | 422);
+        if let Some(gate) = self.gate
+            && !page
+            && !refused
+        {
+            gate.open();
+        }
+    }
+
+    fn data(&mut self, stamp: Stamp, bytes: &[u8]) -> Progress {
+        self.decoder.data(stamp, bytes)
+    }
+}

@@ -1,0 +1,311 @@
+//! Owns one stream: a connection of its own, and one request after another until none is left.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use measure::api::LimitField;
+use measure::judge::{Failure as Kind, Outcome, outcome};
+use measure::record::{Line, Sent};
+use measure::time::Length;
+use measure::trace::{self, Trace};
+
+use super::books::Books;
+use super::shared::{Form, LevelWork, Shared, Ticket};
+use super::{note, request};
+use crate::clock::{Clock, RunClock};
+use crate::net::{Connection, Wake, connect::connect, wake::Worker};
+
+/// The first wait after a refused request; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Length = Length::from_millis(50);
+/// A stream that is refused again and again tries once a second.
+const LONGEST_PAUSE: Length = Length::from_secs(1);
+
+/// Runs `streams` of a level on this thread; how many requests it issued, and its books' integral.
+pub(super) fn run_all(
+    shared: &Arc<Shared>,
+    work: &Arc<LevelWork>,
+    streams: &[u32],
+) -> std::io::Result<(u64, Length)> {
+    let worker = Worker::new(shared.job.clock)?;
+    let books = Rc::new(RefCell::new(Books::open(shared.job.clock.now())));
+    let wake = worker.wake().clone();
+    worker.run(async {
+        let tasks: Vec<_> = streams
+            .iter()
+            .map(|number| {
+                let stream = Stream {
+                    shared: Arc::clone(shared),
+                    work: Arc::clone(work),
+                    books: Rc::clone(&books),
+                    wake: wake.clone(),
+                    number: *number,
+                    connection: None,
+                    fresh: trace::Connection::default(),
+                    pause: FIRST_PAUSE,
+                };
+                tokio::task::spawn_local(stream.run())
+            })
+            .collect();
+        for task in tasks {
+            if let Err(error) = task.await
+                && error.is_panic()
+            {
+                std::panic::resume_unwind(error.into_panic());
+            }
+        }
+    });
+    let totals = books.borrow().totals();
+    Ok(totals)
+}
+
+struct Stream {
+    shared: Arc<Shared>,
+    work: Arc<LevelWork>,
+    books: Rc<RefCell<Books>>,
+    wake: Wake,
+    number: u32,
+    connection: Option<Connection<RunClock>>,
+    /// How the open connection came about, until its first request has taken note of it.
+    fresh: trace::Connection,
+    pause: Length,
+}
+
+impl Stream {
+    async fn run(mut self) {
+        // Connections first: handshakes inside the burst would bend the first latencies.
+        let opened = self.open().await;
+        self.work.ready.wait().await;
+        let leads = self.number == 0 && self.work.plan.index == 0;
+        if !leads && !self.shared.gate.pass().await {
+            return;
+        }
+        let mut failed = opened.err();
+        while !self.shared.is_stopping() {
+            let Some(ticket) = self.work.take(self.shared.job.clock.now()) else {
+                break;
+            };
+            let alone = leads && !self.shared.gate.is_open();
+            let trace = self.request(ticket, alone, failed.take()).await;
+            if alone {
+                self.weigh_first(&trace);
+            }
+            self.rest_after(&trace).await;
+        }
+    }
+
+    /// Opens a connection; how it came about is kept for the request that uses it first.
+    async fn open(&mut self) -> Result<(), crate::net::ConnectError> {
+        let job = &self.shared.job;
+        let cancel = self.shared.endings.cancel();
+        let opening = connect(&job.target, &job.connect, &job.clock, &self.wake);
+        let connection = tokio::select! {
+            connection = opening => connection?,
+            () = cancel.cancelled() => return Ok(()),
+        };
+        self.fresh = trace::Connection {
+            reused: false,
+            // The name was looked up once, before the first connection.
+            dns: job
+                .target
+                .dns
+                .filter(|_| self.number == 0 && self.work.plan.index == 0),
+            tcp: Some(connection.opened.tcp),
+            tls: connection.opened.tls,
+        };
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    async fn request(
+        &mut self,
+        ticket: Ticket,
+        alone: bool,
+        failed: Option<crate::net::ConnectError>,
+    ) -> Trace {
+        let shared = Arc::clone(&self.shared);
+        let job = &shared.job;
+        let id = shared.take_id();
+        let prompt = job.prompts.prompt(id);
+        let body = request::body(job, &prompt, shared.form());
+        let warmup = ticket.warmup;
+        let start = job.clock.now();
+        self.books.borrow_mut().begin(start);
+        shared.live.issued.fetch_add(1, Relaxed);
+        let level = self.work.plan.index;
+        let stream = self.number;
+        shared.recorder.record(Line::Sent(Sent {
+            id,
+            level,
+            stream,
+            warmup,
+            start,
+        }));
+        let trace = request::begun(id, level, stream, warmup, start, &prompt, job.keep_text);
+        let mut trace = self.send(trace, id, &body, alone, failed).await;
+        trace.start = start;
+        trace.planned = trace.sent.unwrap_or(start);
+        // A first request that is refused for its form is asked again, and is not measured.
+        trace.warmup |= alone && refused_form(shared.form(), &trace).is_some();
+        trace.finish = job.clock.now();
+        self.books.borrow_mut().end(trace.finish);
+        self.count(&trace);
+        shared.recorder.record(Line::Ended(Box::new(trace.clone())));
+        trace
+    }
+
+    async fn send(
+        &mut self,
+        mut trace: Trace,
+        id: u64,
+        body: &serde_json::Value,
+        alone: bool,
+        failed: Option<crate::net::ConnectError>,
+    ) -> Trace {
+        if let Some(error) = failed {
+            return request::unconnected(trace, &error);
+        }
+        let open = self.connection.as_mut().is_some_and(Connection::is_open);
+        if !open && let Err(error) = self.open().await {
+            return request::unconnected(trace, &error);
+        }
+        let Some(connection) = self.connection.as_mut() else {
+            trace.transport = trace::Transport::Cancelled;
+            return trace;
+        };
+        trace.connection = std::mem::replace(
+            &mut self.fresh,
+            trace::Connection {
+                reused: true,
+                ..trace::Connection::default()
+            },
+        );
+        match request::build(&self.shared.job, id, body) {
+            Ok(request) => request::exchange(&self.shared, connection, request, trace, alone).await,
+            Err(error) => {
+                trace.transport = trace::Transport::Broken {
+                    text: error.to_string(),
+                };
+                trace
+            }
+        }
+    }
+
+    fn count(&self, trace: &Trace) {
+        let live = &self.shared.live;
+        live.ended.fetch_add(1, Relaxed);
+        live.level_ended.fetch_add(1, Relaxed);
+        live.chunks.fetch_add(trace.chunks(), Relaxed);
+        if matches!(outcome(trace), Outcome::Failed(_)) {
+            live.failed.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// What the first answer of a run means: others may go, it is asked in another form, or the
+    /// run ends here.
+    fn weigh_first(&self, trace: &Trace) {
+        let shared = &self.shared;
+        let said = trace
+            .error
+            .as_ref()
+            .map_or(String::new(), |error| error.message.clone());
+        if let Some((form, what)) = refused_form(shared.form(), trace) {
+            shared.set_form(
+                form,
+                note(
+                    "retried_form",
+                    format!("the server refused {what}; requests go without it, in the other form"),
+                ),
+            );
+            return;
+        }
+        match why_end(shared, trace, &said) {
+            Some(why) => shared.gate.end(why),
+            None => shared.gate.open(),
+        }
+    }
+
+    /// A stream that is refused must not spin.
+    async fn rest_after(&mut self, trace: &Trace) {
+        let refused = matches!(
+            outcome(trace),
+            Outcome::Failed(
+                Kind::ConnectError
+                    | Kind::LocalResource
+                    | Kind::RateLimited
+                    | Kind::HttpError(_)
+                    | Kind::StaleConn
+            )
+        );
+        if !refused {
+            self.pause = FIRST_PAUSE;
+            return;
+        }
+        let cancel = self.shared.endings.cancel();
+        tokio::select! {
+            () = tokio::time::sleep(self.pause.into()) => {}
+            () = cancel.cancelled() => {}
+        }
+        self.pause = (self.pause + self.pause).min(LONGEST_PAUSE);
+    }
+}
+
+/// The other form to ask in, where a refusal names what it minds.
+fn refused_form(form: Form, trace: &Trace) -> Option<(Form, &'static str)> {
+    let error = trace.error.as_ref().filter(|_| trace.status == Some(400))?;
+    other_form(form, &error.message)
+}
+
+fn other_form(form: Form, said: &str) -> Option<(Form, &'static str)> {
+    if form.usage && (said.contains("stream_options") || said.contains("include_usage")) {
+        return Some((
+            Form {
+                usage: false,
+                ..form
+            },
+            "stream_options",
+        ));
+    }
+    if form.limit_field == LimitField::MaxTokens && said.contains("max_tokens") {
+        return Some((
+            Form {
+                limit_field: LimitField::MaxCompletionTokens,
+                ..form
+            },
+            "max_tokens",
+        ));
+    }
+    None
+}
+
+/// Why a run cannot go on after its first answer, and what to do.
+fn why_end(shared: &Shared, trace: &Trace, said: &str) -> Option<String> {
+    use measure::trace::Transport;
+    let url = &shared.job.shown_url;
+    let quoted = if said.is_empty() {
+        String::new()
+    } else {
+        format!(" (the server says: {said})")
+    };
+    match (trace.status, &trace.transport) {
+        (Some(401 | 403), _) => Some(format!(
+            "{url} refuses the key with status {}{quoted}: put the right key into the environment variable of --api-key-env",
+            trace.status.unwrap_or(401)
+        )),
+        (Some(404), _) => Some(format!(
+            "{url} answers 404{quoted}: check the path, and the model {:?} with -m",
+            shared.job.model
+        )),
+        (Some(status @ (400 | 422)), _) => Some(format!(
+            "{url} refuses the request with status {status}{quoted}: check --body and the model, see --dry-run for what is sent"
+        )),
+        (_, Transport::NoConnection { text, .. }) => Some(format!("{text}: check that the server runs and the address is right")),
+        (_, Transport::Timeout { phase: trace::Phase::Dns | trace::Phase::Connect | trace::Phase::Tls }) => {
+            Some(format!("{url} did not let us connect in time: check that the server runs and the address is right"))
+        }
+        _ => trace.malformed.as_ref().filter(|_| trace.first_content.is_none()).map(|text| {
+            format!("{url} does not answer as this API does: {text}; check the path, or name the API with --api")
+        }),
+    }
+}
