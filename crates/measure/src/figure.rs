@@ -49,6 +49,18 @@ pub struct Timed {
     rule: Rule,
 }
 
+impl Timed {
+    /// How long, in seconds: of a distribution the sum over its values; none where it has none.
+    pub fn seconds(&self) -> Option<f64> {
+        self.seconds
+    }
+
+    /// By which rule.
+    pub fn rule(&self) -> Rule {
+        self.rule
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 struct Concurrency {
     target: f64,
@@ -200,6 +212,22 @@ impl Figure {
     /// The metric's name.
     pub fn metric(&self) -> &'static str {
         self.metric
+    }
+
+    /// What was timed; none where nothing was.
+    pub fn timed(&self) -> Option<Timed> {
+        self.interval
+    }
+
+    /// The requests it rests on.
+    pub fn population(&self) -> &Population {
+        &self.population
+    }
+
+    /// What was counted and by whom; none where there is no value, and for a share.
+    pub fn numerator(&self) -> Option<(f64, Source)> {
+        self.numerator
+            .map(|numerator| (numerator.count, numerator.source))
     }
 }
 
@@ -423,6 +451,11 @@ impl Dist {
     /// The unit of its values.
     pub fn unit(&self) -> &str {
         &self.unit
+    }
+
+    /// Who counted, for a distribution of rates.
+    pub fn source(&self) -> Option<Source> {
+        self.source
     }
 
     /// How its values were timed, for a share's basis.

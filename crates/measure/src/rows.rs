@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::basis::Load;
+use crate::basis::{Load, Loop};
 use crate::count::{Chunk, Token};
 use crate::figure::Figure;
 use crate::judge::{Judged, Outcome, Shape, content_interval, gaps};
@@ -18,6 +18,11 @@ pub struct Row {
     pub id: u64,
     /// Its level.
     pub level: u32,
+    /// Target of its level: streams in a closed loop, requests a second in an open one.
+    pub target: f64,
+    /// The loop of its level.
+    #[serde(rename = "loop")]
+    pub kind: Loop,
     /// Its stream.
     pub stream: u32,
     /// Sent before the measurement began.
@@ -113,6 +118,8 @@ fn row(request: &Judged, load: Load) -> Row {
     Row {
         id: trace.id,
         level: trace.level,
+        target: load.target(),
+        kind: load.kind,
         stream: trace.stream,
         warmup: trace.warmup,
         outcome: request.outcome.name(),

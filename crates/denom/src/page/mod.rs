@@ -1,27 +1,53 @@
-//! Owns the pages.
-#![allow(missing_docs)]
+//! Owns the pages: a report and its rows, rendered for people and for scripts. No number is made here.
+
+mod cells;
+mod csv;
 pub mod escape;
+mod facts;
+mod grid;
+mod markdown;
 pub mod rows;
+#[cfg(test)]
+mod tests;
+mod text;
+
 use measure::report::Report;
-#[derive(Clone, Copy)]
+
+pub use csv::csv;
+pub use markdown::markdown;
+pub use text::text;
+
+/// How a text page is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
+    /// Bold is allowed; without it the page is plain text.
     pub color: bool,
+    /// Columns to fill at most.
     pub width: usize,
 }
+
 impl Style {
-    pub fn bold(self, t: &str) -> String {
-        t.to_owned()
+    /// The text in bold, or as it is on a plain page. It is not escaped here.
+    pub fn bold(self, text: &str) -> String {
+        match self.color && !text.is_empty() {
+            true => format!("\u{1b}[1m{text}\u{1b}[0m"),
+            false => text.to_owned(),
+        }
     }
 }
-pub fn text(r: &Report, _s: Style) -> String {
-    json(r)
+
+/// The report as one JSON object, indented, with a line feed at its end.
+pub fn json(report: &Report) -> String {
+    indented(report)
 }
-pub fn json(r: &Report) -> String {
-    serde_json::to_string_pretty(r).unwrap_or_default()
-}
-pub fn markdown(r: &Report) -> String {
-    json(r)
-}
-pub fn csv(r: &Report) -> String {
-    json(r)
+
+/// Serde's maps with string keys and finite numbers always serialize; should that ever change,
+/// the object says so instead of a page being half written.
+fn indented<T: serde::Serialize>(value: &T) -> String {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => text + "\n",
+        Err(error) => {
+            format!("{}\n", serde_json::json!({ "error": error.to_string() }))
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Owns the figures of one load level: every number of a page's row, with its basis.
 
 mod client;
+mod end_to_end;
 mod latency;
 mod streams;
 pub(crate) mod streams_of;
@@ -19,6 +20,7 @@ use crate::tokens::Source;
 use crate::window::{self, Window};
 
 pub use client::Client;
+pub use end_to_end::EndToEndOnly;
 pub use latency::{Connection, Declared, FailuresIncluded, Latency};
 pub use streams::{Baseline, PerStream};
 pub use system::System;
@@ -48,6 +50,8 @@ pub struct LevelReport {
     pub system: System,
     /// One stream.
     pub per_stream: PerStream,
+    /// Ok requests of which only the whole was observed.
+    pub end_to_end_only: EndToEndOnly,
     /// Requests whose stream figures stand apart.
     pub flagged: Flagged,
     /// Times.
@@ -130,6 +134,8 @@ pub struct Requests {
     pub flags: BTreeMap<&'static str, u64>,
     /// Prompt tokens of ok requests, as the server counted them.
     pub input_tokens: Option<u64>,
+    /// Prompt tokens a request, over the ok requests for which the server stated them.
+    pub input_tokens_mean: Option<f64>,
     /// Output tokens of ok requests, arrived or not.
     pub output_tokens: Option<u64>,
     /// Of these, tokens that never arrived.
@@ -239,7 +245,6 @@ impl<'a> Scene<'a> {
 pub fn report(
     level: &record::Level,
     guards: Guards,
-
     baseline: Option<&Baseline>,
 ) -> (LevelReport, Baseline) {
     let scene = scene(level, guards);
@@ -274,6 +279,7 @@ pub fn report(
             min_chunks: guards.min_chunks,
             min_interval_s: guards.min_interval.as_secs_f64(),
         },
+        end_to_end_only: end_to_end::figures(&scene),
         flagged: Flagged {
             late_burst: streams::late_burst(&scene),
         },
@@ -356,6 +362,10 @@ fn count(scene: &Scene<'_>) -> Requests {
             *counts.flags.entry(flag.name()).or_default() += 1;
         }
     }
+    let stated = scene.ok().filter(|request| request.tokens.input.is_some());
+    counts.input_tokens_mean = counts
+        .input_tokens
+        .map(|sum| sum as f64 / stated.count().max(1) as f64);
     counts
 }
 
