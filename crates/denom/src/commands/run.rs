@@ -214,7 +214,7 @@ pub fn print(run: &Run, format: Format) -> Result<(), Failure> {
 pub fn style() -> Style {
     let terminal = std::io::stdout().is_terminal();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let columns = terminal.then(|| console_width()).flatten();
+    let columns = terminal.then(console_width).flatten();
     Style {
         color: terminal && !plain,
         width: columns.unwrap_or(100).clamp(80, 100),

@@ -92,11 +92,14 @@ pub(crate) fn generated<U: OfArrival>(request: &Judged) -> Option<Generated<U>> 
     })
 }
 
+/// The generation rate of one request.
+pub(crate) type GenerationRate<U> = Rate<U, basis::PerStream, Generation>;
+
 /// The rate of one request and the range that its first arrival leaves open.
 pub(crate) fn generation_rate<U: OfArrival>(
     request: &Judged,
     load: Load,
-) -> Option<(Rate<U, basis::PerStream, Generation>, Option<[f64; 2]>)> {
+) -> Option<(GenerationRate<U>, Option<[f64; 2]>)> {
     let found = generated::<U>(request)?;
     let range = found
         .range
