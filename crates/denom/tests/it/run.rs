@@ -435,7 +435,7 @@ fn an_optional_field_the_server_refuses_is_left_out_and_the_page_says_so() {
 /// Starts a run that would take long, and waits until its file holds an ended request.
 fn started(server: &Running, file: &str) -> std::process::Child {
     let url = format!("{}/v1", server.url());
-    let child = command(&[
+    let mut child = command(&[
         "run",
         &url,
         "-m",
@@ -464,7 +464,9 @@ fn started(server: &Running, file: &str) -> std::process::Child {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("no request ended within 30 s");
+    child.kill().expect("the process is there");
+    let output = child.wait_with_output().expect("it ends");
+    panic!("no request ended within 30 s: {}", stderr(&output));
 }
 
 fn signal(child: &std::process::Child, signal: Signal) {
