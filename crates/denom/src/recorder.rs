@@ -267,6 +267,6 @@ mod tests {
     #[test]
     fn the_default_name_is_the_time() {
         let name = default_name(1_796_083_800_123_000_000);
-        assert_eq!(name, PathBuf::from("denom-20261130T235000123Z.denom.jsonl"));
+        assert_eq!(name, PathBuf::from("denom-20261201T001000123Z.denom.jsonl"));
     }
 }

@@ -40,6 +40,14 @@ pub enum Rule {
     SentToEnd,
     /// From `sent` to the first content of one request.
     SentToFirstContent,
+    /// From the planned instant to the first content of one request.
+    PlannedToFirstContent,
+    /// From `sent` to the first answer text or tool call of one request.
+    SentToFirstAnswer,
+    /// From the planned instant to `end` of one request.
+    PlannedToEnd,
+    /// From one arrival to the next.
+    BetweenArrivals,
     /// The time that requests spent in flight, summed over the window.
     InFlight,
     /// From a first content to the end: the formula that fails on a burst, shown as a warning.
@@ -64,6 +72,10 @@ impl Rule {
             Rule::FirstAnswerToLastContent => "first answer to last content",
             Rule::SentToEnd => "sent to end",
             Rule::SentToFirstContent => "sent to first content",
+            Rule::PlannedToFirstContent => "planned to first content",
+            Rule::SentToFirstAnswer => "sent to first answer",
+            Rule::PlannedToEnd => "planned to end",
+            Rule::BetweenArrivals => "arrival to arrival",
             Rule::InFlight => "time in flight inside the window",
             Rule::FirstContentToEnd => "first content to end",
             Rule::Declared => "as the server declares it",

@@ -188,24 +188,30 @@ fn place(trace: &Trace, arrivals: &mut [Arrival], tokens: &mut Tokens) {
         }
         return;
     }
-    let arrived = if stopped {
-        total.saturating_sub(1)
-    } else {
-        total
-    };
-    tokens.stop_token = stopped;
+    // Content arrived, so a total of one is not the stop token.
+    let unsent = u64::from(stopped && total > 1);
+    let arrived = total - unsent;
+    tokens.stop_token = unsent > 0;
     tokens.visible = Some(arrived);
     tokens.apportioned = true;
     apportion(arrived, arrivals, chars, answers);
 }
 
-/// Spreads `total` by characters, by running sums, so that the shares add up to it exactly.
+/// Spreads `total` by characters, or by chunks where the content has none, by running sums, so
+/// that the shares add up to it exactly.
 fn apportion(total: u64, arrivals: &mut [Arrival], chars: u64, answers: bool) {
     let all = Count::whole(total);
+    let weight = |arrival: &Arrival| match chars {
+        0 => arrival.chunks,
+        _ => weights(arrival, answers).1,
+    };
+    let whole: u64 = arrivals.iter().map(weight).sum();
     let (mut before, mut seen) = (Count::ZERO, 0);
     for arrival in arrivals {
-        seen += weights(arrival, answers).1;
-        let upto = all.share(seen, chars).unwrap_or(Count::ZERO);
+        seen += weight(arrival);
+        let Some(upto) = all.share(seen, whole) else {
+            return;
+        };
         arrival.tokens = upto.less(before);
         before = upto;
     }
@@ -213,10 +219,11 @@ fn apportion(total: u64, arrivals: &mut [Arrival], chars: u64, answers: bool) {
 
 /// Fewer than 0.2 or more than 12 characters a token: the count is not of this text.
 fn implausible(total: u64, chars: u64) -> Option<String> {
-    if chars == 0 {
+    if chars == 0 && total > 0 {
         return None;
     }
-    let plausible = chars.saturating_mul(5) >= total && chars <= total.saturating_mul(12);
+    let plausible =
+        total > 0 && chars.saturating_mul(5) >= total && chars <= total.saturating_mul(12);
     (!plausible).then(|| {
         format!(
             "usage states {total} visible output tokens for {chars} characters of text that arrived"

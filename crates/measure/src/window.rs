@@ -28,9 +28,11 @@ impl Window {
         })
     }
 
-    /// Whether an instant lies inside.
+    /// Whether an instant lies inside. A whole run's window ends with its last arrival, which is
+    /// part of it; a steady one ends where the next instant begins another stretch.
     pub fn holds(&self, at: Instant) -> bool {
-        (self.start..self.end).contains(&at)
+        let last = self.interval.rule() == Rule::Run && at == self.end;
+        (self.start..self.end).contains(&at) || last
     }
 
     /// The part of `from`..`to` inside, in nanoseconds.

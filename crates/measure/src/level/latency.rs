@@ -83,9 +83,9 @@ fn e2e(request: &Judged) -> Option<Length> {
 pub(super) fn figures(scene: &Scene<'_>) -> Latency {
     let why = streams::why_not_streamed(scene);
     let selected = Selection::of(scene).is_partial();
-    let streamed = |metric, of: &dyn Fn(&Judged) -> Option<Length>| {
+    let streamed = |metric, rule, of: &dyn Fn(&Judged) -> Option<Length>| {
         let all: Vec<Length> = scene.streamed().filter_map(of).collect();
-        let basis = scene.basis(Rule::SentToFirstContent, all.len() as u64);
+        let basis = scene.basis(rule, all.len() as u64);
         let dist = Dist::of_lengths(metric, all, 0, basis).mark_selected(selected);
         why.clone().map_or(dist.clone(), |why| dist.withhold(why))
     };
@@ -99,15 +99,10 @@ pub(super) fn figures(scene: &Scene<'_>) -> Latency {
         Loop::Closed => dist.withhold(closed()),
         Loop::Open => dist,
     };
-    let ended = |metric, of: &dyn Fn(&Judged) -> Option<Length>| {
+    let ended = |metric, rule, of: &dyn Fn(&Judged) -> Option<Length>| {
         let all: Vec<Length> = scene.ok().filter_map(of).collect();
         let none = all.is_empty();
-        let dist = Dist::of_lengths(
-            metric,
-            all,
-            0,
-            scene.basis(Rule::SentToEnd, scene.ok_count()),
-        );
+        let dist = Dist::of_lengths(metric, all, 0, scene.basis(rule, scene.ok_count()));
         if none {
             dist.withhold(Withheld::new("no_ok_request", "no request ended ok"))
         } else {
@@ -115,18 +110,20 @@ pub(super) fn figures(scene: &Scene<'_>) -> Latency {
         }
     };
     Latency {
-        ttft: streamed("ttft", &ttft),
-        ttft_from_plan: open_only(streamed("ttft_from_plan", &|request| {
-            span(Some(request.trace.planned), request.trace.first_content)
-        })),
-        first_answer: streamed("first_answer", &|r| {
+        ttft: streamed("ttft", Rule::SentToFirstContent, &ttft),
+        ttft_from_plan: open_only(streamed(
+            "ttft_from_plan",
+            Rule::PlannedToFirstContent,
+            &|request| span(Some(request.trace.planned), request.trace.first_content),
+        )),
+        first_answer: streamed("first_answer", Rule::SentToFirstAnswer, &|r| {
             span(r.trace.sent, r.trace.first_answer)
         }),
         arrival_gap: arrival_gap(scene, why.clone(), selected),
         gap_max: gap_max(scene, why.clone(), selected),
         itl: itl(scene, why.clone(), selected),
-        e2e: ended("e2e", &e2e),
-        e2e_from_plan: open_only(ended("e2e_from_plan", &|request| {
+        e2e: ended("e2e", Rule::SentToEnd, &e2e),
+        e2e_from_plan: open_only(ended("e2e_from_plan", Rule::PlannedToEnd, &|request| {
             span(Some(request.trace.planned), request.trace.end)
         })),
     }
@@ -137,7 +134,7 @@ fn arrival_gap(scene: &Scene<'_>, why: Option<Withheld>, selected: bool) -> Dist
         .streamed()
         .flat_map(|request| gaps(&request.arrivals))
         .collect();
-    let basis = scene.basis(Rule::FirstToLastContent, scene.streamed().count() as u64);
+    let basis = scene.basis(Rule::BetweenArrivals, scene.streamed().count() as u64);
     let dist = Dist::of_lengths("arrival_gap", all, 0, basis).mark_selected(selected);
     why.map_or(dist.clone(), |why| dist.withhold(why))
 }
@@ -147,7 +144,7 @@ fn gap_max(scene: &Scene<'_>, why: Option<Withheld>, selected: bool) -> Dist {
         .streamed()
         .filter_map(|r| gaps(&r.arrivals).max())
         .collect();
-    let basis = scene.basis(Rule::FirstToLastContent, all.len() as u64);
+    let basis = scene.basis(Rule::BetweenArrivals, all.len() as u64);
     let dist = Dist::of_lengths("gap_max", all, 0, basis).mark_selected(selected);
     why.map_or(dist.clone(), |why| dist.withhold(why))
 }
@@ -179,7 +176,7 @@ fn itl(scene: &Scene<'_>, why: Option<Withheld>, selected: bool) -> Dist {
     let gaps = pairs
         .filter(|pair| is_one_token(&pair[0]) && is_one_token(&pair[1]))
         .filter_map(|pair| pair[1].at.since(pair[0].at));
-    let basis = scene.basis(Rule::FirstToLastContent, requests.len() as u64);
+    let basis = scene.basis(Rule::BetweenArrivals, requests.len() as u64);
     let dist = Dist::of_lengths("itl", gaps.collect(), 0, basis).mark_selected(selected);
     if let Some(why) = why {
         return dist.withhold(why);
@@ -191,8 +188,18 @@ fn itl(scene: &Scene<'_>, why: Option<Withheld>, selected: bool) -> Dist {
         ));
     }
     if all == 0 {
-        let text = "every streamed response may have been merged by this client reading late";
-        return dist.withhold(Withheld::new("client_bundled", text));
+        return dist.withhold(
+            match scene.streamed().all(|r| r.shape == Some(Shape::Clumped)) {
+                true => Withheld::new(
+                    "clumped",
+                    "several chunks came with each arrival: see the arrival gap",
+                ),
+                false => Withheld::new(
+                    "client_bundled",
+                    "every streamed response may have been merged by this client reading late",
+                ),
+            },
+        );
     }
     if single * 100 < all * ONE_TOKEN_ARRIVALS_PERCENT {
         let text = format!(

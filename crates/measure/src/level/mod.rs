@@ -447,7 +447,7 @@ pub(crate) struct Selection {
     pub kept: u64,
     /// Ok requests that do not.
     pub dropped: u64,
-    /// Of these, with the reason `short`.
+    /// Of these, with the reason `short` alone: a burst is short too, and not for being fast.
     pub short: u64,
 }
 
@@ -456,7 +456,7 @@ impl Selection {
         let kept = scene.supported().count() as u64;
         let short = scene
             .ok()
-            .filter(|request| request.reasons.contains(&Reason::Short))
+            .filter(|request| request.reasons.as_slice() == [Reason::Short])
             .count();
         Selection {
             kept,

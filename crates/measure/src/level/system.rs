@@ -138,9 +138,7 @@ pub(super) fn figures(scene: &Scene<'_>) -> System {
         None => throughput::<Token>(scene, None, Source::None, sent),
     };
     let requests = Some(Count::<Request>::whole(ended.len() as u64));
-    let input = input
-        .filter(|_| !ended.is_empty())
-        .map(Count::<InputToken>::whole);
+    let input = input.map(Count::<InputToken>::whole);
     System {
         output,
         requests: throughput(scene, requests, Source::None, ended_ok.clone()),

@@ -1,6 +1,7 @@
 //! Documents are part of the product: what they say is held against what the code does.
 
 mod check;
+mod edges;
 mod metrics;
 mod runs;
 mod schema;
