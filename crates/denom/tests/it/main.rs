@@ -1,5 +1,6 @@
 //! Tests over real sockets and processes, all on loopback.
 
+mod exact;
 mod run;
 mod serve;
 mod sim;
