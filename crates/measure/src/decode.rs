@@ -104,8 +104,12 @@ impl Decoder {
         reading.trace.status = Some(status);
         let kind = content_type.unwrap_or("").trim().to_ascii_lowercase();
         reading.event_stream = kind.starts_with("text/event-stream");
-        if encoded {
+        if encoded && status == 200 {
             reading.trace.note(Oddity::Compressed);
+            reading.malformed(
+                "the body is compressed although none was asked for, and cannot be read",
+            );
+            self.mode = Mode::Other;
         }
         if status != 200 {
             self.mode = Mode::Whole;
@@ -324,11 +328,15 @@ impl Reading {
     }
 
     fn take(&mut self, stamp: Stamp, event: Event) {
-        if event.is_content() {
-            match self.trace.sentinel {
-                true => self.trace.note(Oddity::PostDoneData),
-                false => self.content(stamp, &event),
+        if self.trace.sentinel {
+            // The answer is over: what follows is noted and changes nothing.
+            if event.is_content() {
+                self.trace.note(Oddity::PostDoneData);
             }
+            return;
+        }
+        if event.is_content() {
+            self.content(stamp, &event);
         }
         if let Some(error) = event.error {
             self.error(error);
@@ -342,7 +350,7 @@ impl Reading {
         self.trace.usage = event.usage.or(self.trace.usage);
         self.trace.finish_reason = event.finish.or(self.trace.finish_reason);
         self.trace.declared = event.declared.or(self.trace.declared);
-        if event.sentinel && !self.trace.sentinel {
+        if event.sentinel {
             self.trace.sentinel = true;
             self.trace.end = Some(stamp.at);
             self.progress.terminal = true;

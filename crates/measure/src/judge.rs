@@ -339,6 +339,9 @@ pub fn outcome(trace: &Trace) -> Outcome {
     match &trace.transport {
         Transport::Limit { .. } => return Failed(Failure::LimitExceeded),
         Transport::Timeout { phase } => return Failed(Failure::Timeout(*phase)),
+        _ if trace.malformed.is_some() && trace.oddities.contains(&Oddity::Compressed) => {
+            return Failed(Failure::DecodeError);
+        }
         _ if trace.malformed.is_some() => return Failed(Failure::ProtocolError),
         Transport::Broken { .. } => return Failed(Failure::Truncated),
         _ => {}
