@@ -146,7 +146,7 @@ fn a_steady_level_is_what_hand_and_paper_say() {
 }
 
 #[test]
-fn too_few_rounds_have_no_steady_window_and_say_what_would_do() {
+fn too_few_rounds_have_no_steady_window_and_ask_for_more_than_the_plan_had() {
     let level = report(&run(4, |_| {}));
     assert_eq!(level["window"]["rule"], "steady");
     let level = report(&run(3, |_| {}));
@@ -156,7 +156,7 @@ fn too_few_rounds_have_no_steady_window_and_say_what_would_do() {
     assert!(
         warning["hint"]
             .as_str()
-            .is_some_and(|hint| hint.contains("--requests 12")),
+            .is_some_and(|hint| hint.contains("--requests 24")),
         "{warning}"
     );
 }

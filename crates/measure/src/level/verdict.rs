@@ -6,6 +6,7 @@ use super::latency::{Latency, slow_write};
 use super::{Client, Requests, Scene, Selection, System, streams};
 use crate::basis::{Loop, Rule};
 use crate::count::Token;
+use crate::plan::{LevelPlan, Stop};
 use crate::quantile::Quantile;
 use crate::rate::significant;
 use crate::time::Length;
@@ -275,6 +276,20 @@ fn clock(scene: &Scene<'_>, reasons: &mut Vec<Remark>) {
     }
 }
 
+/// Six requests a stream are enough where streams end alike; where they did not do, more is needed.
+fn steady_hint(plan: &LevelPlan) -> String {
+    let enough = window::requests_for_steady(plan);
+    match plan.stop {
+        Stop::Requests(n) if n >= enough => {
+            format!(
+                "streams ended far apart or failed: more than {n} requests are needed, --requests {}",
+                n * 2
+            )
+        }
+        _ => format!("--requests {enough} would do"),
+    }
+}
+
 fn window_warning(scene: &Scene<'_>, warnings: &mut Vec<Warning>) {
     if scene
         .window
@@ -283,7 +298,7 @@ fn window_warning(scene: &Scene<'_>, warnings: &mut Vec<Warning>) {
         warnings.push(Warning {
             code: "no_steady_window",
             text: "there is no steady window: system figures are over the whole run, ramp and drain included".into(),
-            hint: format!("--requests {} would do", window::requests_for_steady(&scene.level.plan)),
+            hint: steady_hint(&scene.level.plan),
         });
     }
     if scene.level.end.as_ref().is_some_and(|end| end.interrupted) {
