@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use denom::clock::VirtualClock;
-use denom::net::{Canceller, Sink, Timeouts, Wake, connect::connect_over};
+use denom::net::{BodyEnd, Canceller, Sink, Timeouts, Wake, connect::connect_over};
 use denom::sim::ask::Ask;
 use denom::sim::script::{Ending, Script};
 use denom::sim::scripts::script;
@@ -125,7 +125,7 @@ fn expectations() -> Vec<(&'static str, Expect)> {
     ]
 }
 
-fn ask(model: &str) -> Script {
+pub(super) fn ask(model: &str) -> Script {
     script(model, &Ask::of(model)).expect("a script of this name")
 }
 
@@ -152,7 +152,13 @@ fn stamp(at: Length) -> Stamp {
 }
 
 /// The script's own instants and bytes, each write cut into pieces of at most `cut` bytes.
-fn fed(script: &Script, cut: usize) -> Trace {
+pub(super) fn fed(script: &Script, cut: usize) -> Trace {
+    fed_in_pieces(script, |left| left.min(cut))
+}
+
+/// The script's own instants and bytes; `next` says how long the next piece of a write is, of the
+/// bytes that are left of it.
+pub(super) fn fed_in_pieces(script: &Script, mut next: impl FnMut(usize) -> usize) -> Trace {
     let mut decoder = Decoder::new(options(), begun());
     let kind = script
         .headers
@@ -164,9 +170,11 @@ fn fed(script: &Script, cut: usize) -> Trace {
         kind.map(|(_, value)| *value),
         false,
     );
-    for (at, bytes) in script.timeline() {
-        for piece in bytes.chunks(cut) {
+    for (at, mut left) in script.timeline() {
+        while !left.is_empty() {
+            let (piece, rest) = left.split_at(next(left.len()));
             decoder.data(stamp(at), piece);
+            left = rest;
         }
     }
     let (at, ending) = script.ending().expect("it ends");
@@ -179,7 +187,7 @@ fn fed(script: &Script, cut: usize) -> Trace {
     trace
 }
 
-fn row_of(trace: Trace) -> (Row, Judged) {
+pub(super) fn row_of(trace: Trace) -> (Row, Judged) {
     let judged = judge(trace, &Guards::default(), true);
     let plan = LevelPlan {
         index: 0,
@@ -359,7 +367,7 @@ async fn serve(mut stream: tokio::io::DuplexStream, script: Script) {
     let _ = stream.read(&mut asked).await;
 }
 
-async fn exchanged(script: Script) -> Trace {
+pub(super) async fn exchanged(script: Script) -> Trace {
     let (client, server) = tokio::io::duplex(256 << 10);
     let clock = VirtualClock::start();
     let mut connection = connect_over(client, &clock, &Wake::never())
@@ -384,6 +392,7 @@ async fn exchanged(script: Script) -> Trace {
         done
     };
     let (done, ()) = tokio::join!(asking, serve(server, script));
+    assert_eq!(done.end, Ok(BodyEnd::Complete));
     let mut trace = taker
         .0
         .close(Transport::Complete, done.last_stamp.map(|stamp| stamp.at));

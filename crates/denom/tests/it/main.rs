@@ -1,6 +1,7 @@
 //! Tests over real sockets and processes, all on loopback.
 
 mod exact;
+mod instants;
 mod run;
 mod serve;
 mod sim;
