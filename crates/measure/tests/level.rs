@@ -182,3 +182,224 @@ fn a_lost_or_doubled_record_breaks_the_books() {
     }));
     assert!(codes(&doubled).contains(&"books"), "{doubled}");
 }
+
+/// The run of `rounds` requests a stream whose traces `alter` may change.
+fn altered(rounds: u64, alter: impl Fn(&mut Trace)) -> Run {
+    run(rounds, |lines| {
+        for line in lines.iter_mut().filter(|line| line["line"] == "ended") {
+            let mut trace: Trace = serde_json::from_value(line.clone()).expect("a trace");
+            alter(&mut trace);
+            *line = serde_json::to_value(Line::Ended(Box::new(trace))).expect("a line");
+        }
+    })
+}
+
+/// Gives an answer another pace, from the same first token.
+fn pace(trace: &mut Trace, step_ms: u64) {
+    let first = trace.first_content.expect("it brings content");
+    for (k, read) in (0..).zip(&mut trace.reads) {
+        read.at = first + Length::from_millis(k * step_ms);
+    }
+    trace.last_content = trace.reads.last().map(|read| read.at);
+    trace.end = trace.last_content;
+}
+
+/// Moves a request in time.
+fn delay(trace: &mut Trace, length: Length) {
+    let later = |at: &mut Option<Instant>| *at = at.map(|at| at + length);
+    trace.planned = trace.planned + length;
+    trace.start = trace.start + length;
+    trace.finish = trace.finish + length;
+    for read in &mut trace.reads {
+        read.at = read.at + length;
+    }
+    later(&mut trace.sent);
+    later(&mut trace.head);
+    later(&mut trace.first_content);
+    later(&mut trace.first_answer);
+    later(&mut trace.last_content);
+    later(&mut trace.end);
+}
+
+#[test]
+fn the_window_waits_for_the_last_first_end_and_ends_with_the_first_last_one() {
+    // The second stream runs half a second behind the first.
+    let level = report(&altered(7, |trace| {
+        if trace.stream == 1 {
+            delay(trace, Length::from_millis(500));
+        }
+    }));
+    assert_eq!(
+        level["window"],
+        json!({"rule": "steady", "start_s": 1.4, "end_s": 6.9})
+    );
+    // First stream: 7 of round 1 (from 1.42 s), 44 of rounds 2 to 5, 10 of round 6. Second: the last
+    // of round 0 (at 1.4 s), 55 of rounds 1 to 5, 4 of round 6 (to 6.84 s).
+    let inside = (7 + 44 + 10 + 1 + 55 + 4) as f64;
+    assert_eq!(level["system"]["output"]["numerator"]["count"], inside);
+    assert_eq!(level["system"]["output"]["value"], inside / 5.5);
+    // In flight for 5.0 s of it and for 4.9 s of it.
+    assert_eq!(level["load"]["held"], 1.8);
+    assert_eq!(
+        level["per_stream"]["ratio_of_sums"]["interval"]["seconds"],
+        9.9
+    );
+}
+
+#[test]
+fn medians_are_observed_values_of_single_streams() {
+    // Rounds 1 to 6 at 75, 76, ... 80 ms a token, both streams alike: twelve rates in six pairs.
+    let level = report(&altered(7, |trace| pace(trace, 74 + trace.id / 2)));
+    let generation = &level["per_stream"]["generation"];
+    // From the slow end, the sixth of twelve is one of the pair at 78 ms.
+    assert_eq!(generation["p50"]["value"], 10.0 * 1e3 / 780.0);
+    assert_eq!(generation["min"], 12.5);
+    assert_eq!(generation["max"], 10.0 * 1e3 / 750.0);
+    assert_eq!(generation["n"], 12);
+    let slowest = TOKENS as f64 / 0.9;
+    assert_eq!(level["per_stream"]["end_to_end"]["min"], slowest);
+    assert_eq!(level["latency"]["e2e"]["p50"]["value"], 0.87);
+}
+
+/// A level's figures where `short` of the ten measured requests end their answer within 0.1 s.
+fn with_short(short: u64) -> Value {
+    report(&altered(6, |trace| {
+        if (2..2 + short).contains(&trace.id) {
+            pace(trace, 10);
+        }
+    }))
+}
+
+#[test]
+fn a_fifth_too_short_withholds_the_generation_rate_and_fewer_mark_it() {
+    let generation = |level: &Value| level["per_stream"]["generation"].clone();
+    let none = generation(&with_short(0));
+    assert_eq!((&none["selected"], &none["n"]), (&json!(false), &json!(10)));
+    let one = with_short(1);
+    assert_eq!(generation(&one)["selected"], true);
+    assert_eq!(generation(&one)["p50"]["value"], 12.5);
+    assert_eq!(
+        generation(&one)["population"],
+        json!({"kept": 9, "of": 10, "what": "ok requests"})
+    );
+    assert_eq!(one["requests"]["reasons"], json!({"short": 1}));
+    assert_eq!(one["latency"]["ttft"]["selected"], true);
+    let two = generation(&with_short(2));
+    assert_eq!(two["p50"]["value"], Value::Null);
+    assert_eq!(two["withheld"]["code"], "selected_short");
+    assert_eq!(two["max"], Value::Null);
+}
+
+/// A level of which, among the twelve measured requests, `cut` broke off at their last token and
+/// `refused` brought nothing.
+fn with_failures(cut: u64, refused: u64) -> Value {
+    report(&altered(7, |trace| {
+        if (2..2 + cut).contains(&trace.id) {
+            trace.finish_reason = None;
+        }
+        if (2 + cut..2 + cut + refused).contains(&trace.id) {
+            let plain = Trace::begun(trace.id, 0, trace.stream, false, trace.start);
+            *trace = Trace {
+                sent: trace.sent,
+                finish: trace.finish,
+                status: Some(500),
+                transport: Transport::Complete,
+                ..plain
+            };
+        }
+    }))
+}
+
+#[test]
+fn failed_requests_stand_as_the_worst_beside_the_others() {
+    let level = with_failures(2, 1);
+    assert_eq!(
+        level["requests"]["failed"],
+        json!({"truncated": 2, "http_error": 1})
+    );
+    assert_eq!(level["latency"]["e2e"]["n"], 9);
+    assert_eq!(level["latency"]["e2e"]["max"], 0.9);
+    assert_eq!(level["latency"]["ttft"]["n"], 9);
+    let e2e = &level["failures_included"]["e2e"];
+    assert_eq!(
+        (&e2e["n"], &e2e["failed_as_worst"]),
+        (&json!(12), &json!(3))
+    );
+    assert_eq!(
+        (&e2e["p50"]["value"], &e2e["max"]),
+        (&json!(0.9), &Value::Null)
+    );
+    // A broken answer's first content was seen: only the refused one counts as longer than any.
+    let ttft = &level["failures_included"]["ttft"];
+    assert_eq!(
+        (&ttft["n"], &ttft["failed_as_worst"]),
+        (&json!(12), &json!(1))
+    );
+    assert_eq!(ttft["p50"]["value"], 0.1);
+    // What a failed request delivered counts: of three, the refused one's tokens are missing.
+    let inside = 2 * (1 + 5 * TOKENS + (TOKENS - 1)) - TOKENS;
+    assert_eq!(
+        level["system"]["output"]["numerator"]["count"],
+        inside as f64
+    );
+    assert_eq!(codes(&level), Vec::<&str>::new());
+    let most = with_failures(0, 7);
+    assert_eq!(
+        most["failures_included"]["e2e"]["p50"]["withheld"]["code"],
+        "failures"
+    );
+    assert!(codes(&most).contains(&"failures") && codes(&most).contains(&"too_few_ok"));
+}
+
+/// The run with a baseline in front: one stream of seven requests at 40 ms a token.
+fn with_baseline(measured: u64) -> Value {
+    let two = run(7, |lines| {
+        let plan = lines[0]["levels"][0].clone();
+        let mut first = plan.clone();
+        first["streams"] = json!(1);
+        first["target_milli"] = json!(1_000);
+        first["baseline"] = json!(true);
+        let mut second = plan;
+        second["index"] = json!(1);
+        lines[0]["levels"] = json!([first, second]);
+        for line in &mut lines[1..] {
+            match line["line"].as_str() {
+                Some("level") => line["index"] = json!(1),
+                Some("footer") => {}
+                _ => line["level"] = json!(1),
+            }
+        }
+        for n in 0..=measured {
+            let mut alone = trace(100 + n, 0, n);
+            pace(&mut alone, 40);
+            let sent = json!({"line": "sent", "id": alone.id, "level": 0, "stream": 0,
+                              "warmup": n == 0, "start": alone.start});
+            let ended = serde_json::to_value(Line::Ended(Box::new(alone))).expect("a line");
+            lines.extend([sent, ended]);
+        }
+    });
+    let report = build(&two, Guards::default());
+    serde_json::to_value(report).expect("JSON")["levels"].clone()
+}
+
+#[test]
+fn shares_of_the_baseline_are_of_medians_of_one_metric() {
+    let levels = with_baseline(6);
+    let (alone, shared) = (&levels[0]["per_stream"], &levels[1]["per_stream"]);
+    assert_eq!(alone["generation"]["p50"]["value"], 25.0);
+    assert_eq!(alone["end_to_end"]["p50"]["value"], 22.0);
+    assert_eq!(shared["share_of_baseline"]["value"], 0.5);
+    assert_eq!(
+        shared["e2e_share_of_baseline"]["value"],
+        TOKENS as f64 / 0.9 / 22.0
+    );
+    assert_eq!(shared["share_of_baseline"]["unit"], "share");
+}
+
+#[test]
+fn a_baseline_without_a_median_gives_no_share() {
+    let levels = with_baseline(5);
+    let share = &levels[1]["per_stream"]["share_of_baseline"];
+    assert_eq!(share["value"], Value::Null);
+    assert_eq!(share["withheld"]["code"], "baseline_withheld");
+}
