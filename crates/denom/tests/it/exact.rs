@@ -414,3 +414,21 @@ async fn through_hyper_in_virtual_time_each_script_gives_the_same_truth() {
         check(name, trace, &expect);
     }
 }
+
+#[test]
+fn the_terminal_event_ends_a_stream_whose_body_stays_open() {
+    let mut decoder = Decoder::new(options(), begun());
+    let script = ask("normal");
+    decoder.head(
+        stamp(script.head_at()),
+        200,
+        Some("text/event-stream"),
+        false,
+    );
+    for (at, bytes) in script.timeline() {
+        decoder.data(stamp(at), bytes);
+    }
+    let ms = |millis| Some(Instant::ORIGIN + Length::from_millis(millis));
+    let trace = decoder.close(Transport::Complete, ms(900));
+    assert_eq!(trace.end, ms(690));
+}
