@@ -231,6 +231,19 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// Requests with output, of all of the level: what throughput is counted over.
+    pub fn with_output(&self) -> Population {
+        let requests = &self.level.requests;
+        let with_output = requests
+            .iter()
+            .filter(|request| !request.arrivals.is_empty());
+        Population {
+            kept: with_output.count() as u64,
+            of: requests.len() as u64,
+            what: "requests with output, warm-up included",
+        }
+    }
+
     /// `kept` of the ok requests.
     pub fn of_ok(&self, kept: u64) -> Population {
         Population {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::system::{self, OfArrival, Output};
 use super::{Counted, LateBurst, Scene, Selection};
-use crate::basis::{self, Basis, Interval, Load, Population, Rule};
+use crate::basis::{self, Basis, Interval, Load, Rule};
 use crate::count::{Chunk, Count, Token, Unit};
 use crate::figure::{Dist, Figure, ShareBasis, Withheld, of_one, range_per_second};
 use crate::judge::{Arrival, Flag, Judged, Shape};
@@ -392,16 +392,7 @@ fn billed(scene: &Scene<'_>) -> Option<Dist> {
 }
 
 fn ratio_of_sums(scene: &Scene<'_>) -> Figure {
-    let population = Population {
-        kept: scene
-            .level
-            .requests
-            .iter()
-            .filter(|request| !request.arrivals.is_empty())
-            .count() as u64,
-        of: scene.level.requests.len() as u64,
-        what: "requests with output, warm-up included",
-    };
+    let population = scene.with_output();
     let withheld = |why| {
         Figure::withheld::<Token, basis::PerStream, RatioOfSums>(
             why,

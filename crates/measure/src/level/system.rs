@@ -120,13 +120,7 @@ pub(super) fn figures(scene: &Scene<'_>) -> System {
     });
     let ended: Vec<&Judged> = ended.collect();
     let input: Option<u64> = ended.iter().map(|request| request.tokens.input).sum();
-    let all = scene.level.requests.iter();
-    let with_output = all.filter(|request| !request.arrivals.is_empty()).count() as u64;
-    let sent = Population {
-        kept: with_output,
-        of: scene.level.requests.len() as u64,
-        what: "requests with output, warm-up included",
-    };
+    let sent = scene.with_output();
     let ended_ok = Population {
         kept: ended.len() as u64,
         of: all_ok().count() as u64,
