@@ -263,6 +263,9 @@ pub struct RunArgs {
     /// Which rate leads on the page; neither is dropped
     #[arg(long, value_enum, default_value_t = LeadName::System, help_heading = "Output")]
     pub lead: LeadName,
+    /// Count tokens by this tokenizer.json after the run, where the server states no count
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub tokenizer: Option<PathBuf>,
     /// Keep prompts and answers in the record file
     #[arg(long, help_heading = "Output")]
     pub keep_text: bool,

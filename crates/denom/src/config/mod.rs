@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 use crate::cli::{Format, LeadName, RunArgs, StampName};
 use crate::exit::Failure;
 use crate::net::tls::{self, TlsOptions};
+use crate::tokenizer::Vocabulary;
 use secret::Secret;
 use url::Endpoint;
 
@@ -73,6 +74,8 @@ pub struct Config {
     pub lead: Lead,
     /// Keep prompts and answers.
     pub keep_text: bool,
+    /// Counts tokens after the run.
+    pub vocabulary: Option<Vocabulary>,
     /// Record file as named by the user.
     pub output: Option<PathBuf>,
     /// Overwrite it.
@@ -106,6 +109,11 @@ impl Config {
             .transpose()?
             .unwrap_or_default();
         refuse_contradictions(&args, &body)?;
+        let vocabulary = args
+            .tokenizer
+            .as_deref()
+            .map(Vocabulary::open)
+            .transpose()?;
         let (headers, scrub) = headers(&args, &endpoint, api.unwrap_or(ASSUMED))?;
         let options = TlsOptions {
             extra_ca: args.cacert.clone(),
@@ -147,6 +155,7 @@ impl Config {
                 LeadName::PerStream => Lead::PerStream,
             },
             keep_text: args.keep_text,
+            vocabulary,
             output: args.output,
             force: args.force,
             format: args.format,
