@@ -31,6 +31,8 @@ pub struct Connection {
     pub play: Option<Play>,
     /// Whether the play waits for the socket to take more.
     pub blocked: bool,
+    /// Whether the next byte of the client closes the connection.
+    pub stale: bool,
     /// When the client last sent, or took, a byte: nanoseconds of the monotonic clock.
     pub alive: u64,
     inbox: Vec<u8>,
@@ -46,6 +48,7 @@ impl Connection {
             id,
             play: None,
             blocked: false,
+            stale: false,
             alive: now,
             inbox: Vec::new(),
             wants: 1,

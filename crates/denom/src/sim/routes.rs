@@ -1,18 +1,25 @@
 //! Owns the way from a request to its script.
 
+use std::collections::HashMap;
+
 use serde_json::json;
 
-use super::ask::{Ask, MOST_TOKENS};
+use super::ask::{Around, Ask, MOST_TOKENS};
 use super::connection::Incoming;
+use super::dialect::{Dialect, Spoken, parameter};
+use super::http::Request;
 use super::ledger::{End, Record};
+use super::replies::{self, List};
 use super::script::Script;
-use super::{replies, scripts};
+use super::scripts;
 
 /// Memory a script takes for each token, at most, in bytes.
 const BYTES_A_TOKEN: usize = 640;
 /// Memory of all scripts being played, in bytes: room for one answer of the longest kind.
 pub const SCRIPT_LIMIT: usize = 1024 * 1024 * 1024;
 const _: () = assert!(BYTES_A_TOKEN * MOST_TOKENS as usize <= SCRIPT_LIMIT);
+/// Models whose requests are counted; further ones always look like asked for the first time.
+const COUNTED_MODELS: usize = 4_096;
 
 /// What a request gets.
 pub struct Answer {
@@ -22,14 +29,37 @@ pub struct Answer {
     pub chunks: bool,
     /// Whether the client wants the connection kept open.
     pub keep: bool,
-    /// The ledger's record, still without writes; `None` if the request was no chat.
+    /// The ledger's record, still without writes; `None` if the request asked for no output.
     pub record: Option<Record>,
 }
 
+/// What a server knows of the requests it had.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// Requests so far, of whatever kind.
+    pub requests: u64,
+    /// Requests by model.
+    models: HashMap<String, u64>,
+}
+
+impl Past {
+    /// How many requests for `model` came before this one, which is counted.
+    fn before(&mut self, model: &str) -> u64 {
+        if let Some(count) = self.models.get_mut(model) {
+            *count += 1;
+            return *count - 1;
+        }
+        if self.models.len() < COUNTED_MODELS {
+            self.models.insert(model.to_owned(), 1);
+        }
+        0
+    }
+}
+
 /// The answer to what came at `received`, in nanoseconds of the monotonic clock: a request, or the
-/// refusal of one that could not be read. `serial` is its nonce, `held` the bytes of all scripts
-/// being played.
-pub fn answer(incoming: Incoming, received: u64, serial: u64, held: usize) -> Answer {
+/// refusal of one that could not be read. `held` is the bytes of all scripts being played.
+pub fn answer(incoming: Incoming, received: u64, past: &mut Past, held: usize) -> Answer {
+    past.requests += 1;
     let (request, body) = match incoming {
         Incoming::Request(request, body) => (request, body),
         Incoming::Refused(script) => {
@@ -41,13 +71,16 @@ pub fn answer(incoming: Incoming, received: u64, serial: u64, held: usize) -> An
             };
         }
     };
-    let (script, asked) = match (request.method.as_str(), request.path.as_str()) {
-        ("POST", "/v1/chat/completions" | "/chat/completions") => {
-            chat(&body, serial, request.key, held)
+    let spoken = match request.method.as_str() {
+        "POST" => Dialect::of_path(&request.path, &request.query),
+        _ => None,
+    };
+    let (script, asked) = match spoken {
+        Some(spoken) => {
+            let (script, asked) = generation(&request, &spoken, &body, past, held);
+            (script, Some(asked))
         }
-        ("GET", "/v1/models" | "/models") => (models(), None),
-        ("GET", "/health") => (replies::object(200, &json!({"status": "ok"})), None),
-        (method, path) => (nowhere(method, path), None),
+        None => (about(&request), None),
     };
     Answer {
         script,
@@ -57,7 +90,7 @@ pub fn answer(incoming: Incoming, received: u64, serial: u64, held: usize) -> An
     }
 }
 
-/// What a chat asked for, as far as it could be read: the model and the prompt's head.
+/// What was asked for, as far as it could be read: the model and the prompt's head.
 type Asked = (String, String);
 
 fn record(request: Option<String>, (model, prompt_head): Asked, received_ns: u64) -> Record {
@@ -72,25 +105,56 @@ fn record(request: Option<String>, (model, prompt_head): Asked, received_ns: u64
     }
 }
 
-fn models() -> Script {
-    replies::models(scripts::names().map(|(name, _)| name))
+/// What is asked about the server itself.
+fn about(request: &Request) -> Script {
+    let path = request.path.as_str();
+    let names = scripts::names().map(|(name, _)| name);
+    match request.method.as_str() {
+        "GET" if path.ends_with("/v1beta/models") => replies::models(List::Gemini, names),
+        "GET" if path.ends_with("/models") && request.anthropic => {
+            replies::models(List::Anthropic, names)
+        }
+        "GET" if path.ends_with("/models") => replies::models(List::Openai, names),
+        "GET" if path.ends_with("/api/tags") => replies::models(List::Ollama, names),
+        "GET" if path.ends_with("/api/version") => {
+            replies::object(200, &json!({"version": "0.0.0-sim"}))
+        }
+        "POST" if path.ends_with("/api/show") => replies::show(),
+        "GET" if path == "/info" => replies::info(),
+        "GET" if path == "/health" => replies::object(200, &json!({"status": "ok"})),
+        method => nowhere(method, path),
+    }
 }
 
-fn chat(body: &[u8], serial: u64, key: Option<String>, held: usize) -> (Script, Option<Asked>) {
-    let ask = match Ask::from_json(body, serial, key) {
+fn generation(
+    request: &Request,
+    spoken: &Spoken,
+    body: &[u8],
+    past: &mut Past,
+    held: usize,
+) -> (Script, Asked) {
+    let around = Around {
+        serial: past.requests,
+        key: request.key.clone(),
+        model: parameter(&request.query, "model").or_else(|| request.model.clone()),
+    };
+    let mut ask = match Ask::read(spoken, body, around) {
         Ok(ask) => ask,
         Err(reason) => {
-            let script = replies::error(400, &reason, "invalid_request_error", None);
-            return (script, Some((String::new(), String::new())));
+            let kind = "invalid_request_error";
+            let script = replies::refusal(spoken.dialect, 400, &reason, kind, None);
+            return (script, (String::new(), String::new()));
         }
     };
+    ask.before = past.before(&ask.model);
     let script = if needed(&ask) > SCRIPT_LIMIT.saturating_sub(held) {
         let reason = "the scripts being played fill 1 GiB: ask for fewer tokens or streams";
-        replies::error(503, reason, "server_error", None)
+        replies::refusal(ask.dialect, 503, reason, "server_error", None)
     } else {
-        scripts::script(&ask.model, &ask).unwrap_or_else(|| replies::unknown_model(&ask.model))
+        scripts::script(ask.script(), &ask)
+            .unwrap_or_else(|| replies::unknown_model(ask.dialect, &ask.model))
     };
-    (script, Some((ask.model, ask.prompt_head)))
+    (script, (ask.model, ask.prompt_head))
 }
 
 fn needed(ask: &Ask) -> usize {
@@ -99,7 +163,9 @@ fn needed(ask: &Ask) -> usize {
 
 fn nowhere(method: &str, path: &str) -> Script {
     let message = format!(
-        "nothing answers {method} {path} here: POST /v1/chat/completions, GET /v1/models, GET /health"
+        "nothing answers {method} {path} here: POST /v1/chat/completions, /v1/completions, \
+         /v1/responses, /v1/messages, /v1beta/models/MODEL:streamGenerateContent, /api/chat, \
+         /api/generate or /generate_stream; GET /v1/models, GET /health"
     );
     replies::error(404, &message, "invalid_request_error", None)
 }
@@ -107,13 +173,32 @@ fn nowhere(method: &str, path: &str) -> Script {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sim::http::{Parsed, parse};
+
+    fn asked(held: usize, past: &mut Past) -> Script {
+        let body = r#"{"model":"null","stream":true,"max_tokens":1000}"#;
+        let request = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let Parsed::Whole(request) = parse(request.as_bytes()) else {
+            panic!("the request is whole");
+        };
+        answer(Incoming::Request(request, body.into()), 0, past, held).script
+    }
 
     #[test]
     fn an_answer_that_memory_has_no_room_for_is_refused() {
-        let body = br#"{"model":"null","stream":true,"max_tokens":1000}"#;
-        let status = |held| chat(body, 1, None, held).0.status;
+        let status = |held| asked(held, &mut Past::default()).status;
         let room = 1_000 * BYTES_A_TOKEN;
         assert_eq!(status(SCRIPT_LIMIT - room), 200);
         assert_eq!(status(SCRIPT_LIMIT - room + 1), 503);
+    }
+
+    #[test]
+    fn requests_are_counted_by_model() {
+        let mut past = Past::default();
+        let counts = ["a", "b", "a", "a"].map(|model| past.before(model));
+        assert_eq!(counts, [0, 0, 1, 2]);
     }
 }

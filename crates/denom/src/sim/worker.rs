@@ -17,7 +17,7 @@ use super::clock::monotonic_nanos;
 use super::connection::{Connection, READ};
 use super::ledger::{End, Keeper};
 use super::play::{Play, Turn};
-use super::routes;
+use super::routes::{self, Past};
 
 const LISTENER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
@@ -63,6 +63,7 @@ pub struct Worker {
     accept_at: Option<u64>,
     scratch: Box<[u8; READ]>,
     counts: Counts,
+    past: Past,
 }
 
 impl Worker {
@@ -91,6 +92,7 @@ impl Worker {
             accept_at: None,
             scratch: Box::new([0; READ]),
             counts: Counts::default(),
+            past: Past::default(),
         };
         Ok((worker, waker))
     }
@@ -203,7 +205,7 @@ impl Worker {
         };
         if event.is_readable() {
             connection.alive = monotonic_nanos();
-            if connection.receive(&mut self.scratch).is_err() {
+            if connection.receive(&mut self.scratch).is_err() || connection.stale {
                 return self.leave(slot, End::ClientGone, keeper);
             }
             if connection.play.is_none() {
@@ -223,10 +225,13 @@ impl Worker {
         let Some(request) = connection.next_request() else {
             return;
         };
+        if connection.stale {
+            return self.leave(slot, End::Cut, keeper);
+        }
         let received = monotonic_nanos();
-        self.counts.requests += 1;
         self.active += 1;
-        let answer = routes::answer(request, received, self.counts.requests, self.held);
+        let answer = routes::answer(request, received, &mut self.past, self.held);
+        self.counts.requests = self.past.requests;
         let play = Play::new(answer, received, self.active);
         self.held += play.size();
         connection.play = Some(play);
@@ -263,6 +268,7 @@ impl Worker {
         };
         self.active -= 1;
         self.held -= play.size();
+        connection.stale = play.leaves_stale();
         let goes_on = end == End::Done && play.keeps();
         if let Some(record) = play.into_record(end) {
             keeper.enter(record);
