@@ -1,5 +1,6 @@
 //! Owns `denom serve`: the simulated server alone, until it is told to stop.
 
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use clap::Args;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
-use crate::sim::scripts;
+use crate::sim::scripts::{self, catalog};
 use crate::sim::server::{Config, Running, Server, Summary};
 
 /// Flags of `denom serve`.
@@ -23,11 +24,19 @@ pub struct ServeArgs {
     /// Write the instant before each write, a JSON line a request, to this new file
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// Print every script with what a client must make of it, and serve nothing
+    #[arg(long, exclusive = true)]
+    list: bool,
 }
 
 /// Serves until SIGINT or SIGTERM: exit 0, 2 if it cannot start, 74 if the ledger's file is not
 /// complete.
 pub fn run(args: ServeArgs) -> ExitCode {
+    if args.list {
+        // A reader that has seen enough and left is no failure.
+        let _ = std::io::stdout().write_all(catalog::table().as_bytes());
+        return ExitCode::SUCCESS;
+    }
     let config = Config {
         listen: match args.port {
             Some(port) => (Ipv4Addr::LOCALHOST, port).into(),

@@ -41,6 +41,8 @@ pub struct Request {
     pub model: Option<String>,
     /// Whether the client speaks Anthropic's API: it sends `anthropic-version`.
     pub anthropic: bool,
+    /// Whether the client speaks Gemini's API: it sends `x-goog-api-key` or `x-goog-api-client`.
+    pub gemini: bool,
     /// Where the body stands among the bytes given.
     pub body: Range<usize>,
 }
@@ -104,6 +106,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         key: key.map(str::to_owned),
         model: field("x-denom-model").map(str::to_owned),
         anthropic: field("anthropic-version").is_some(),
+        gemini: field("x-goog-api-key").or(field("x-goog-api-client")).is_some(),
         body: length..length + body,
     })
 }
@@ -208,6 +211,7 @@ mod tests {
             key: Some("k".to_owned()),
             model: None,
             anthropic: false,
+            gemini: false,
             body: whole - 4..whole,
         };
         assert_eq!(parse(POST), Parsed::Whole(expected));

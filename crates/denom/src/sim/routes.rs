@@ -111,6 +111,9 @@ fn about(request: &Request) -> Script {
     let names = scripts::names().map(|(name, _)| name);
     match request.method.as_str() {
         "GET" if path.ends_with("/v1beta/models") => replies::models(List::Gemini, names),
+        "GET" if path.ends_with("/models") && request.gemini => {
+            replies::models(List::Gemini, names)
+        }
         "GET" if path.ends_with("/models") && request.anthropic => {
             replies::models(List::Anthropic, names)
         }
