@@ -9,6 +9,7 @@ use clap::Args;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
+use crate::sim::library::Library;
 use crate::sim::scripts::{self, catalog};
 use crate::sim::server::{Config, Running, Server, Summary};
 
@@ -24,6 +25,9 @@ pub struct ServeArgs {
     /// Write the instant before each write, a JSON line a request, to this new file
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// Play the scripts of this JSON file too (docs/serve-script.md)
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
     /// Print every script with what a client must make of it, and serve nothing
     #[arg(long, exclusive = true)]
     list: bool,
@@ -37,22 +41,31 @@ pub fn run(args: ServeArgs) -> ExitCode {
         let _ = std::io::stdout().write_all(catalog::table().as_bytes());
         return ExitCode::SUCCESS;
     }
-    let config = Config {
+    let started = configured(args).and_then(|config| {
+        let (running, signals) = start(&config)?;
+        Ok((config, running, signals))
+    });
+    match started {
+        Ok((config, running, signals)) => serve(&config, running, &signals),
+        Err(reason) => {
+            eprintln!("denom: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn configured(args: ServeArgs) -> Result<Config, String> {
+    let library = args.script.as_deref().map(Library::read).transpose()?;
+    Ok(Config {
         listen: match args.port {
             Some(port) => (Ipv4Addr::LOCALHOST, port).into(),
             None => args.listen,
         },
         ledger_file: args.ledger,
         ledger_writes: 0,
+        library: library.unwrap_or_default(),
         ..Config::default()
-    };
-    match start(&config) {
-        Ok((running, signals)) => serve(running, &signals),
-        Err(reason) => {
-            eprintln!("denom: {reason}");
-            ExitCode::from(2)
-        }
-    }
+    })
 }
 
 fn start(config: &Config) -> Result<(Running, SigSet), String> {
@@ -85,8 +98,9 @@ fn raise_descriptor_limit() {
     }
 }
 
-fn serve(running: Running, signals: &SigSet) -> ExitCode {
-    let names: Vec<&str> = scripts::names().map(|(name, _)| name).collect();
+fn serve(config: &Config, running: Running, signals: &SigSet) -> ExitCode {
+    let own = scripts::names().map(|(name, _)| name);
+    let names: Vec<&str> = own.chain(config.library.names()).collect();
     println!("{}/v1 serves {}", running.url(), names.join(", "));
     // Any error of the wait ends it as a signal would.
     let _ = signals.wait();

@@ -106,7 +106,9 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         key: key.map(str::to_owned),
         model: field("x-denom-model").map(str::to_owned),
         anthropic: field("anthropic-version").is_some(),
-        gemini: field("x-goog-api-key").or(field("x-goog-api-client")).is_some(),
+        gemini: field("x-goog-api-key")
+            .or(field("x-goog-api-client"))
+            .is_some(),
         body: length..length + body,
     })
 }

@@ -12,6 +12,7 @@ mod connection;
 pub mod dialect;
 mod http;
 pub mod ledger;
+pub mod library;
 mod play;
 mod replies;
 mod routes;

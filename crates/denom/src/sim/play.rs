@@ -13,7 +13,7 @@ use super::script::{Act, Ending, Framing, Head, Script, Step, When};
 /// Writes of one request before others have their turn.
 const WRITES_A_TURN: usize = 16;
 /// Writes of one request that its record holds; one more, and the request is cut.
-const MOST_WRITES: usize = 4_000_000;
+const MOST_WRITES: usize = 2_000_000;
 
 /// What is left to do after a turn.
 #[derive(Debug, PartialEq, Eq)]

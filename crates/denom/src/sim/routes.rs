@@ -9,6 +9,7 @@ use super::connection::Incoming;
 use super::dialect::{Dialect, Spoken, parameter};
 use super::http::Request;
 use super::ledger::{End, Record};
+use super::library::Library;
 use super::replies::{self, List};
 use super::script::Script;
 use super::scripts;
@@ -17,7 +18,7 @@ use super::scripts;
 const BYTES_A_TOKEN: usize = 640;
 /// Memory of all scripts being played, in bytes: room for one answer of the longest kind.
 pub const SCRIPT_LIMIT: usize = 1024 * 1024 * 1024;
-const _: () = assert!(BYTES_A_TOKEN * MOST_TOKENS as usize <= SCRIPT_LIMIT);
+const _: () = assert!((BYTES_A_TOKEN + 256) * MOST_TOKENS as usize <= SCRIPT_LIMIT);
 /// Models whose requests are counted; further ones always look like asked for the first time.
 const COUNTED_MODELS: usize = 4_096;
 
@@ -56,10 +57,20 @@ impl Past {
     }
 }
 
+/// What an answer depends on besides the request.
+pub struct Known<'a> {
+    /// The requests before.
+    pub past: &'a mut Past,
+    /// Scripts from a file.
+    pub library: &'a Library,
+    /// Bytes of all scripts being played.
+    pub held: usize,
+}
+
 /// The answer to what came at `received`, in nanoseconds of the monotonic clock: a request, or the
-/// refusal of one that could not be read. `held` is the bytes of all scripts being played.
-pub fn answer(incoming: Incoming, received: u64, past: &mut Past, held: usize) -> Answer {
-    past.requests += 1;
+/// refusal of one that could not be read.
+pub fn answer(incoming: Incoming, received: u64, known: Known<'_>) -> Answer {
+    known.past.requests += 1;
     let (request, body) = match incoming {
         Incoming::Request(request, body) => (request, body),
         Incoming::Refused(script) => {
@@ -77,10 +88,10 @@ pub fn answer(incoming: Incoming, received: u64, past: &mut Past, held: usize) -
     };
     let (script, asked) = match spoken {
         Some(spoken) => {
-            let (script, asked) = generation(&request, &spoken, &body, past, held);
+            let (script, asked) = generation(&request, &spoken, &body, known);
             (script, Some(asked))
         }
-        None => (about(&request), None),
+        None => (about(&request, known.library), None),
     };
     Answer {
         script,
@@ -106,9 +117,11 @@ fn record(request: Option<String>, (model, prompt_head): Asked, received_ns: u64
 }
 
 /// What is asked about the server itself.
-fn about(request: &Request) -> Script {
+fn about(request: &Request, library: &Library) -> Script {
     let path = request.path.as_str();
-    let names = scripts::names().map(|(name, _)| name);
+    let names = scripts::names()
+        .map(|(name, _)| name)
+        .chain(library.names());
     match request.method.as_str() {
         "GET" if path.ends_with("/v1beta/models") => replies::models(List::Gemini, names),
         "GET" if path.ends_with("/models") && request.gemini => {
@@ -133,11 +146,10 @@ fn generation(
     request: &Request,
     spoken: &Spoken,
     body: &[u8],
-    past: &mut Past,
-    held: usize,
+    known: Known<'_>,
 ) -> (Script, Asked) {
     let around = Around {
-        serial: past.requests,
+        serial: known.past.requests,
         key: request.key.clone(),
         model: parameter(&request.query, "model").or_else(|| request.model.clone()),
     };
@@ -149,19 +161,32 @@ fn generation(
             return (script, (String::new(), String::new()));
         }
     };
-    ask.before = past.before(&ask.model);
-    let script = if needed(&ask) > SCRIPT_LIMIT.saturating_sub(held) {
-        let reason = "the scripts being played fill 1 GiB: ask for fewer tokens or streams";
-        replies::refusal(ask.dialect, 503, reason, "server_error", None)
-    } else {
-        scripts::script(ask.script(), &ask)
-            .unwrap_or_else(|| replies::unknown_model(ask.dialect, &ask.model))
+    ask.before = known.past.before(&ask.model);
+    let room = SCRIPT_LIMIT.saturating_sub(known.held);
+    let found = match known.library.script(&ask.model) {
+        Some(script) => (held(script) <= room).then(|| Some(script.clone())),
+        None => (needed(&ask) <= room).then(|| scripts::script(ask.script(), &ask)),
+    };
+    let script = match found {
+        Some(Some(script)) => script,
+        Some(None) => replies::unknown_model(ask.dialect, &ask.model),
+        None => {
+            let reason = "the scripts being played fill 1 GiB: ask for fewer tokens or streams";
+            replies::refusal(ask.dialect, 503, reason, "server_error", None)
+        }
     };
     (script, (ask.model, ask.prompt_head))
 }
 
+/// Each event may bear the model's name.
 fn needed(ask: &Ask) -> usize {
-    usize::try_from(ask.tokens()).map_or(usize::MAX, |tokens| tokens * BYTES_A_TOKEN)
+    let each = BYTES_A_TOKEN + ask.model.len();
+    usize::try_from(ask.tokens()).map_or(usize::MAX, |tokens| tokens.saturating_mul(each))
+}
+
+fn held(script: &Script) -> usize {
+    let held: u64 = script.steps.iter().map(|step| step.act.held()).sum();
+    usize::try_from(held).unwrap_or(usize::MAX)
 }
 
 fn nowhere(method: &str, path: &str) -> Script {
@@ -178,7 +203,7 @@ mod tests {
     use super::*;
     use crate::sim::http::{Parsed, parse};
 
-    fn asked(held: usize, past: &mut Past) -> Script {
+    fn asked(held: usize, past: &mut Past, library: &Library) -> Script {
         let body = r#"{"model":"null","stream":true,"max_tokens":1000}"#;
         let request = format!(
             "POST /v1/chat/completions HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}",
@@ -187,13 +212,18 @@ mod tests {
         let Parsed::Whole(request) = parse(request.as_bytes()) else {
             panic!("the request is whole");
         };
-        answer(Incoming::Request(request, body.into()), 0, past, held).script
+        let known = Known {
+            past,
+            library,
+            held,
+        };
+        answer(Incoming::Request(request, body.into()), 0, known).script
     }
 
     #[test]
     fn an_answer_that_memory_has_no_room_for_is_refused() {
-        let status = |held| asked(held, &mut Past::default()).status;
-        let room = 1_000 * BYTES_A_TOKEN;
+        let status = |held| asked(held, &mut Past::default(), &Library::default()).status;
+        let room = 1_000 * (BYTES_A_TOKEN + "null".len());
         assert_eq!(status(SCRIPT_LIMIT - room), 200);
         assert_eq!(status(SCRIPT_LIMIT - room + 1), 503);
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use super::ledger::{Keeper, Ledger, Lost};
+use super::library::Library;
 pub use super::worker::Counts;
 use super::worker::Worker;
 
@@ -22,6 +23,8 @@ pub struct Config {
     pub ledger_writes: usize,
     /// Connections held at once; further ones are closed as they come, and counted.
     pub connections: usize,
+    /// Scripts besides its own.
+    pub library: Library,
 }
 
 impl Default for Config {
@@ -33,6 +36,7 @@ impl Default for Config {
             ledger_file: None,
             ledger_writes: 4_000_000,
             connections: 16_384,
+            library: Library::default(),
         }
     }
 }
@@ -66,8 +70,7 @@ impl Server {
     pub fn start(config: &Config) -> io::Result<Running> {
         let ledger = Ledger::new(config.ledger_writes);
         let stop = Arc::new(AtomicBool::new(false));
-        let (mut worker, waker) =
-            Worker::new(config.listen, config.connections, Arc::clone(&stop))?;
+        let (mut worker, waker) = Worker::new(config, Arc::clone(&stop))?;
         let addr = worker.addr()?;
         // Last, so that a failure above leaves no empty file behind.
         let keeper = Keeper::start(ledger.clone(), config.ledger_file.as_deref())?;

@@ -16,8 +16,10 @@ use super::alarm;
 use super::clock::monotonic_nanos;
 use super::connection::{Connection, READ};
 use super::ledger::{End, Keeper};
+use super::library::Library;
 use super::play::{Play, Turn};
-use super::routes::{self, Past};
+use super::routes::{self, Known, Past};
+use super::server::Config;
 
 const LISTENER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
@@ -64,18 +66,14 @@ pub struct Worker {
     scratch: Box<[u8; READ]>,
     counts: Counts,
     past: Past,
+    library: Library,
 }
 
 impl Worker {
-    /// A worker that listens on `listen` and holds so many connections at most, and the waker that
-    /// makes it look at `stop`.
-    pub fn new(
-        listen: SocketAddr,
-        most_connections: usize,
-        stop: Arc<AtomicBool>,
-    ) -> io::Result<(Self, Waker)> {
+    /// A worker as `config` says, and the waker that makes it look at `stop`.
+    pub fn new(config: &Config, stop: Arc<AtomicBool>) -> io::Result<(Self, Waker)> {
         let poll = Poll::new()?;
-        let mut listener = TcpListener::bind(listen)?;
+        let mut listener = TcpListener::bind(config.listen)?;
         let registry = poll.registry();
         registry.register(&mut listener, LISTENER, Interest::READABLE)?;
         let waker = Waker::new(registry, WAKER)?;
@@ -83,7 +81,7 @@ impl Worker {
             poll,
             listener,
             stop,
-            most_connections,
+            most_connections: config.connections,
             connections: Slab::new(),
             due: BinaryHeap::new(),
             active: 0,
@@ -93,6 +91,7 @@ impl Worker {
             scratch: Box::new([0; READ]),
             counts: Counts::default(),
             past: Past::default(),
+            library: config.library.clone(),
         };
         Ok((worker, waker))
     }
@@ -230,7 +229,12 @@ impl Worker {
         }
         let received = monotonic_nanos();
         self.active += 1;
-        let answer = routes::answer(request, received, &mut self.past, self.held);
+        let known = Known {
+            past: &mut self.past,
+            library: &self.library,
+            held: self.held,
+        };
+        let answer = routes::answer(request, received, known);
         self.counts.requests = self.past.requests;
         let play = Play::new(answer, received, self.active);
         self.held += play.size();
