@@ -3,12 +3,12 @@
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
 
-use mio::net::TcpStream;
 use socket2::SockRef;
 
 use super::http::{Parsed, REQUEST_LIMIT, Request, parse};
 use super::play::Play;
 use super::script::Script;
+use super::wire::Wire;
 
 /// Bytes taken from a socket at once.
 pub const READ: usize = 64 * 1024;
@@ -24,7 +24,7 @@ pub enum Incoming {
 /// One accepted connection.
 pub struct Connection {
     /// The socket, which never blocks.
-    pub stream: TcpStream,
+    pub stream: Wire,
     /// Tells this connection from an earlier one in the same slot.
     pub id: u64,
     /// The response in progress.
@@ -42,7 +42,7 @@ pub struct Connection {
 
 impl Connection {
     /// A connection without any request yet.
-    pub fn new(stream: TcpStream, id: u64, now: u64) -> Self {
+    pub fn new(stream: Wire, id: u64, now: u64) -> Self {
         Connection {
             stream,
             id,
@@ -95,6 +95,6 @@ impl Connection {
     /// Closes so that the client sees a reset.
     pub fn reset(self) {
         // If the option is refused, the client sees an ordinary close.
-        let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+        let _ = SockRef::from(self.stream.socket()).set_linger(Some(Duration::ZERO));
     }
 }

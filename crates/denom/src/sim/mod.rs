@@ -20,5 +20,7 @@ pub mod script;
 pub mod scripts;
 pub mod server;
 mod tape;
+pub mod tls;
 mod voices;
+mod wire;
 mod worker;

@@ -1,6 +1,6 @@
 //! Owns the playing of one script: framed once, then written step by step when each is due.
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 
 use measure::time::Length;
 
@@ -115,30 +115,38 @@ impl Play {
     /// Does what is due, up to a fair number of writes.
     pub fn turn(&mut self, out: &mut impl Write, active: u64) -> Turn {
         for _ in 0..WRITES_A_TURN {
-            let Some(step) = self.steps.get(self.step) else {
+            if self.step >= self.steps.len() {
                 return Turn::Over(End::Done);
-            };
-            let (due, now) = (self.origin + self.planned.nanos(), monotonic_nanos());
-            if now < due {
+            }
+            let due = self.origin + self.planned.nanos();
+            if monotonic_nanos() < due {
                 return Turn::Due(due);
             }
-            if self.written < step.until {
-                let until = step
-                    .until
-                    .min(self.written.saturating_add(self.most_at_once));
-                match out.write(&self.bytes[self.written..until]) {
-                    Ok(0) => return Turn::Over(End::ClientGone),
-                    Ok(bytes) => self.wrote(now, bytes),
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Turn::Blocked,
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(_) => return Turn::Over(End::ClientGone),
-                }
+            match self.write(out) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Turn::Blocked,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return Turn::Over(End::ClientGone),
             }
             if let Some(turn) = self.proceed(active) {
                 return turn;
             }
         }
         Turn::Due(self.origin + self.planned.nanos())
+    }
+
+    /// One write of what the step has left, if anything, and whatever waits below it.
+    fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let until = self.steps[self.step].until;
+        if self.written < until {
+            let most = self.written.saturating_add(self.most_at_once);
+            let now = monotonic_nanos();
+            match out.write(&self.bytes[self.written..until.min(most)])? {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                bytes => self.wrote(now, bytes),
+            }
+        }
+        out.flush()
     }
 
     fn wrote(&mut self, at: u64, bytes: usize) {

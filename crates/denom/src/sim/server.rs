@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 
 use super::ledger::{Keeper, Ledger, Lost};
 use super::library::Library;
+use super::tls::Tls;
 pub use super::worker::Counts;
 use super::worker::Worker;
 
@@ -25,6 +26,8 @@ pub struct Config {
     pub connections: usize,
     /// Scripts besides its own.
     pub library: Library,
+    /// Whether it speaks TLS, and how.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Config {
@@ -37,6 +40,7 @@ impl Default for Config {
             ledger_writes: 4_000_000,
             connections: 16_384,
             library: Library::default(),
+            tls: None,
         }
     }
 }
@@ -49,6 +53,7 @@ pub struct Server;
 #[derive(Debug)]
 pub struct Running {
     addr: SocketAddr,
+    secured: bool,
     ledger: Ledger,
     stop: Arc<AtomicBool>,
     waker: mio::Waker,
@@ -82,6 +87,7 @@ impl Server {
         })?;
         Ok(Running {
             addr,
+            secured: config.tls.is_some(),
             ledger,
             stop,
             waker,
@@ -98,7 +104,8 @@ impl Running {
 
     /// Its address as a client writes it, without a path.
     pub fn url(&self) -> String {
-        format!("http://{}", self.addr)
+        let scheme = if self.secured { "https" } else { "http" };
+        format!("{scheme}://{}", self.addr)
     }
 
     /// What it has written so far, and when.

@@ -20,6 +20,8 @@ use super::library::Library;
 use super::play::{Play, Turn};
 use super::routes::{self, Known, Past};
 use super::server::Config;
+use super::tls::Tls;
+use super::wire::Wire;
 
 const LISTENER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
@@ -67,6 +69,7 @@ pub struct Worker {
     counts: Counts,
     past: Past,
     library: Library,
+    tls: Option<Tls>,
 }
 
 impl Worker {
@@ -92,6 +95,7 @@ impl Worker {
             counts: Counts::default(),
             past: Past::default(),
             library: config.library.clone(),
+            tls: config.tls.clone(),
         };
         Ok((worker, waker))
     }
@@ -191,8 +195,16 @@ impl Worker {
             self.counts.accept_errors += 1;
             return;
         }
+        let wire = match &self.tls {
+            None => Ok(Wire::Plain(stream)),
+            Some(tls) => tls.session(stream).map(|new| Wire::Secured(Box::new(new))),
+        };
+        let Ok(wire) = wire else {
+            self.counts.accept_errors += 1;
+            return;
+        };
         entry.insert(Connection::new(
-            stream,
+            wire,
             self.counts.connections,
             monotonic_nanos(),
         ));
@@ -282,9 +294,11 @@ impl Worker {
             self.due.push(Reverse((0, slot, connection.id)));
             return;
         }
-        let connection = self.connections.remove(slot);
-        if end == End::Reset {
-            connection.reset();
+        let mut connection = self.connections.remove(slot);
+        match end {
+            End::Reset => connection.reset(),
+            End::Done => connection.stream.finish(),
+            End::Cut | End::ClientGone => {}
         }
     }
 

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 mod dialects;
+mod tls;
 
 use denom::sim::ledger::{End, Record};
 use denom::sim::server::{Config, Running, Server};
