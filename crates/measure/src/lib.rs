@@ -20,6 +20,7 @@ pub mod rows;
 pub mod scrub;
 pub mod sse;
 pub mod stamp;
+pub mod stated;
 pub mod time;
 pub mod tokens;
 pub mod trace;
