@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod basis;
+pub mod claim;
 pub mod count;
 pub mod decode;
 pub mod figure;
