@@ -3,6 +3,7 @@
 mod ask;
 mod attach;
 mod find;
+pub mod judge;
 mod lex;
 mod load;
 mod notes;
@@ -166,4 +167,6 @@ pub struct Claim {
     pub readings: Vec<ClaimReading>,
     /// What to know when reading it.
     pub notes: Vec<Note>,
+    /// What a run said of it; null where none was made.
+    pub tested: Option<judge::Tested>,
 }

@@ -87,6 +87,7 @@ pub fn read(text: &str, given: Given) -> Result<Claim, Wrong> {
         missing: ask::missing(&fields, first.map(|c| c.sort)),
         readings: both(&fields, first),
         also: all,
+        tested: None,
         notes,
         fields,
     })
