@@ -121,53 +121,16 @@ pub struct ReportArgs {
     pub schema: bool,
 }
 
-/// Flags of `denom run`.
+/// Flags of every command that asks an endpoint: what is asked, within which limits, over which
+/// connection.
 #[derive(Debug, Args)]
-pub struct RunArgs {
-    /// The endpoint: http://localhost:8000, …/v1, or the full path
-    pub url: String,
+pub struct EndpointArgs {
     /// Model [default: the only one the server lists]
     #[arg(short, long)]
     pub model: Option<String>,
     /// API [default: by the URL's path, else asked of the server]
     #[arg(long, value_parser = api_parser())]
     pub api: Option<Api>,
-
-    /// Streams at once, one level each
-    #[arg(
-        short,
-        long,
-        value_name = "LIST",
-        default_value = "1,4,16",
-        help_heading = "Load"
-    )]
-    pub concurrency: Concurrency,
-    /// Do not put concurrency 1 in front
-    #[arg(long, help_heading = "Load")]
-    pub no_baseline: bool,
-    /// Most requests of the level at concurrency 1
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "12",
-        conflicts_with = "no_baseline",
-        help_heading = "Load"
-    )]
-    pub baseline_requests: Requests,
-    /// Requests a level [default: 6 a stream, at least 12]
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "duration",
-        help_heading = "Load"
-    )]
-    pub requests: Option<Requests>,
-    /// Time a level, after its warm-up
-    #[arg(long, value_name = "TIME", help_heading = "Load")]
-    pub duration: Option<Time>,
-    /// Requests or time before the measurement [default: one request a stream]
-    #[arg(long, value_name = "N|TIME", help_heading = "Load")]
-    pub warmup: Option<WarmupFlag>,
 
     /// Input tokens: 512, normal(512,64) or uniform(100,900)
     #[arg(
@@ -259,6 +222,52 @@ pub struct RunArgs {
     /// How arrivals are stamped
     #[arg(long, value_enum, default_value_t = StampName::Kernel, help_heading = "Connection")]
     pub stamp: StampName,
+}
+
+/// Flags of `denom run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The endpoint: http://localhost:8000, …/v1, or the full path
+    pub url: String,
+    /// What is asked of the endpoint, and how
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
+
+    /// Streams at once, one level each
+    #[arg(
+        short,
+        long,
+        value_name = "LIST",
+        default_value = "1,4,16",
+        help_heading = "Load"
+    )]
+    pub concurrency: Concurrency,
+    /// Do not put concurrency 1 in front
+    #[arg(long, help_heading = "Load")]
+    pub no_baseline: bool,
+    /// Most requests of the level at concurrency 1
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "12",
+        conflicts_with = "no_baseline",
+        help_heading = "Load"
+    )]
+    pub baseline_requests: Requests,
+    /// Requests a level [default: 6 a stream, at least 12]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "duration",
+        help_heading = "Load"
+    )]
+    pub requests: Option<Requests>,
+    /// Time a level, after its warm-up
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub duration: Option<Time>,
+    /// Requests or time before the measurement [default: one request a stream]
+    #[arg(long, value_name = "N|TIME", help_heading = "Load")]
+    pub warmup: Option<WarmupFlag>,
 
     /// Which rate leads on the page; neither is dropped
     #[arg(long, value_enum, default_value_t = LeadName::System, help_heading = "Output")]
