@@ -90,7 +90,9 @@ fn time_base(fields: &Fields, sort: Sort, shown: &str) -> Option<Missing> {
 
 fn scope(fields: &Fields, shown: &str) -> Option<Missing> {
     let question = format!("Is {shown} the sum over all streams, or the rate of one of them?");
-    ask("scope", fields.scope.is_none(), question)
+    // One at once is the system and a stream at the same time.
+    let same = fields.concurrency == Some(1.0);
+    ask("scope", fields.scope.is_none() && !same, question)
 }
 
 fn concurrency(fields: &Fields, shown: &str, both: bool) -> Option<Missing> {

@@ -13,12 +13,12 @@ use super::words::word;
 pub(super) enum Sort {
     /// So many of something in a base of time.
     Rate,
+    /// So many times something else.
+    Ratio,
     /// So many of something in a length of time, both stated: the rate is computed.
     CountOver,
     /// So many of something per machine, worker or cost, without a time.
     PerEntity,
-    /// So many times something else.
-    Ratio,
     /// A length of time.
     Duration,
     /// A number without a unit.
@@ -41,7 +41,7 @@ pub(super) struct Candidate {
     pub seconds: Option<f64>,
 }
 
-/// All candidates of the best sort that the text holds, in its order.
+/// All numbers of the text that are claims, in its order.
 pub(super) fn candidates(
     toks: &[Tok],
     load: &[Range<usize>],
@@ -55,16 +55,19 @@ pub(super) fn candidates(
     if found.is_empty() {
         found = bare(toks, load, machines);
     }
-    // "every 4 minutes" beside a rate is no claim of its own.
-    let Some(best) = found.iter().map(|candidate| candidate.sort).min() else {
-        return found;
-    };
-    let level = |sort: Sort| match sort {
-        Sort::Rate | Sort::CountOver => 0,
-        other => other as u8 + 1,
-    };
-    found.retain(|candidate| level(candidate.sort) == level(best));
+    // A length of time or a bare number beside a rate is no claim of its own.
+    if found
+        .iter()
+        .any(|candidate| candidate.sort < Sort::Duration)
+    {
+        found.retain(|candidate| candidate.sort < Sort::Duration);
+    }
     found
+}
+
+/// Which of the candidates is the claim: the first of the best sort.
+pub(super) fn first(candidates: &[Candidate]) -> Option<usize> {
+    (0..candidates.len()).min_by_key(|index| candidates[*index].sort)
 }
 
 fn after_numbers(toks: &[Tok]) -> Vec<Candidate> {

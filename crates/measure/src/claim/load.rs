@@ -12,8 +12,10 @@ pub(super) struct Mention {
     pub streams: Option<Span>,
     pub from: usize,
     pub to: usize,
-    /// The noun names streams ("users"), so "each" after it means one of them.
+    /// Its bytes in the text.
     pub text: std::ops::Range<usize>,
+    /// It was said by a word for one ("single-stream"), not by a number.
+    pub alone: bool,
 }
 
 /// Nouns of which a number is a concurrency as they stand.
@@ -140,7 +142,12 @@ pub(super) fn mentions(toks: &[Tok]) -> Vec<Mention> {
         let mention = keyed(toks, at)
             .or_else(|| attached(toks, at))
             .or_else(|| counted(toks, at))
-            .or_else(|| alone(toks, at));
+            .or_else(|| {
+                alone(toks, at).map(|found| Mention {
+                    alone: true,
+                    ..found
+                })
+            });
         match mention {
             Some(mention) => {
                 at = mention.to.max(at + 1);
@@ -164,6 +171,7 @@ fn mention(toks: &[Tok], streams: Option<Span>, from: usize, to: usize) -> Menti
         from,
         to,
         text: start..end.max(start),
+        alone: false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Owns the reading of a claim: from a text or from flags to its fields, questions and readings.
 
 use super::attach::{Found, regions};
-use super::find::{Candidate, Sort, candidates};
+use super::find::{self, Candidate, Sort, candidates};
 use super::unit::Class;
 use super::{
     Claim, ClaimReading, Fields, LONGEST, SCHEMA, Standing, ask, lex, load, notes, quantity,
@@ -73,13 +73,13 @@ pub fn read(text: &str, given: Given) -> Result<Claim, Wrong> {
         .filter(|(index, _)| *index < candidates.len())
         .map(|(index, region)| found.fields(index, region))
         .collect();
-    let first = candidates.first();
-    let mut fields = if all.is_empty() {
-        without_number(&mentions)
-    } else {
-        all.remove(0)
+    let index = find::first(&candidates);
+    let first = index.map(|index| &candidates[index]);
+    let mut fields = match index {
+        Some(index) => all.remove(index),
+        None => without_number(&mentions),
     };
-    fill(&mut fields, given)?;
+    fill(&mut fields, given, &mentions)?;
     let notes = notes::notes(&found, first.map(|c| c.sort), &fields, &all);
     Ok(Claim {
         schema: SCHEMA,
@@ -123,14 +123,16 @@ fn without_number(mentions: &[load::Mention]) -> Fields {
     }
 }
 
-fn fill(fields: &mut Fields, given: Given) -> Result<(), Wrong> {
+/// Adds what was given. A flag may name another of the numbers at once that the text names, and
+/// it may replace a "single stream" that the number is only compared with.
+fn fill(fields: &mut Fields, given: Given, mentions: &[load::Mention]) -> Result<(), Wrong> {
     if let Some(span) = given.concurrency {
         let said = fields
             .concurrency
             .and_then(Span::exactly)
             .or(fields.concurrency_range);
         match said {
-            Some(said) if said != span => {
+            Some(said) if said != span && !named(mentions, span) => {
                 return Err(Wrong::Contradicts {
                     flag: "--concurrency",
                     said: said.to_string(),
@@ -223,4 +225,9 @@ impl Fields {
             .clone()
             .unwrap_or_else(|| "of an unnamed unit".into())
     }
+}
+
+fn named(mentions: &[load::Mention], span: Span) -> bool {
+    mentions.iter().any(|mention| mention.streams == Some(span))
+        || mentions.iter().all(|mention| mention.alone)
 }

@@ -7,13 +7,11 @@ use super::unit::{Class, Entity, entity_of, time_of};
 use super::words::{find, word};
 use crate::stated::Scope;
 
-/// What the words around a number say of its scope.
+/// What the words around a number say of its scope; where they say both, nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Said {
     pub scope: Option<Scope>,
     pub per: Option<Entity>,
-    /// Words for both scopes stand there: neither is taken.
-    pub conflict: bool,
 }
 
 /// The scope of a number whose unit is written at `unit_at` within `range`.
@@ -21,7 +19,7 @@ pub(super) fn said(toks: &[Tok], range: &Range<usize>, unit_at: &Range<usize>) -
     let per = per_entity(toks, range, unit_at);
     let of_entity = per.and_then(|entity| scope_of(entity.class));
     let stream = of_entity == Some(Scope::PerStream) || !find(toks, range, &STREAM).is_empty();
-    let system = of_entity == Some(Scope::System) || is_system(toks, range);
+    let system = of_entity == Some(Scope::System) || is_system(toks, range, unit_at.end);
     let scope = match (system, stream) {
         (true, false) => Some(Scope::System),
         (false, true) => Some(Scope::PerStream),
@@ -29,8 +27,7 @@ pub(super) fn said(toks: &[Tok], range: &Range<usize>, unit_at: &Range<usize>) -
     };
     Said {
         scope,
-        per,
-        conflict: system && stream,
+        per: per.filter(|_| !(system && stream)),
     }
 }
 
@@ -68,7 +65,7 @@ const STREAM: [&str; 22] = [
     "any one user",
 ];
 
-fn is_system(toks: &[Tok], range: &Range<usize>) -> bool {
+fn is_system(toks: &[Tok], range: &Range<usize>, unit_end: usize) -> bool {
     const WORDS: [&str; 40] = [
         "aggregate",
         "aggregated",
@@ -122,9 +119,6 @@ fn is_system(toks: &[Tok], range: &Range<usize>) -> bool {
     let named = found.iter().any(|(at, _)| !combined_tokens(*at));
     // "500 tok/s total", "for all users", "all sixteen streams together".
     let trailing = range.clone().any(|at| {
-        let ended = at > 0
-            && (word(toks, at - 1)
-                .is_some_and(|w| time_of(w).is_some() || w == "tps" || w == "rps"));
         let all = word(toks, at) == Some("all") && {
             let next = at + 1 + usize::from(super::quantity::number(toks, at + 1).is_some());
             word(toks, next)
@@ -132,7 +126,7 @@ fn is_system(toks: &[Tok], range: &Range<usize>) -> bool {
                 .is_some_and(|e| e.class == Class::Stream)
                 && matches!(word(toks, next + 1), Some("together" | "combined"))
         };
-        word(toks, at) == Some("total") && ended || all
+        word(toks, at) == Some("total") && at == unit_end || all
     });
     named || trailing
 }

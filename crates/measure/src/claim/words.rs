@@ -149,10 +149,33 @@ pub(super) fn statistic(
             Some("concurrency" | "batch" | "users" | "requests" | "tokens" | "length" | "seqs")
         )
     };
+    // "mean latency 40 s" is of the latency.
+    let of_time = |w: Option<&str>| {
+        matches!(
+            w,
+            Some(
+                "latency"
+                    | "ttft"
+                    | "tpot"
+                    | "itl"
+                    | "e2e"
+                    | "wait"
+                    | "delay"
+                    | "length"
+                    | "input"
+                    | "prompt"
+                    | "time"
+                    | "request"
+                    | "response"
+                    | "effort"
+            )
+        )
+    };
     found.retain(|(i, word_found)| {
         let extreme = *word_found == "max" || *word_found == "maximum";
         let before = i.checked_sub(1).and_then(|b| word(toks, b));
         !load.iter().any(|used| used.contains(i))
+            && !of_time(word(toks, i + 1))
             && !(extreme && (of_load(word(toks, i + 1)) || of_load(before)))
     });
     let (_, nearest) = found.into_iter().min_by_key(|(i, _)| i.abs_diff(at))?;
