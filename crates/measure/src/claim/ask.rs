@@ -96,7 +96,9 @@ fn scope(fields: &Fields, shown: &str) -> Option<Missing> {
 }
 
 fn concurrency(fields: &Fields, shown: &str, both: bool) -> Option<Missing> {
-    let absent = fields.concurrency.is_none() && fields.concurrency_range.is_none();
+    let absent = fields.concurrency.is_none()
+        && fields.concurrency_range.is_none()
+        && fields.held_concurrency.is_none();
     let question = match (both, fields.per.filter(|per| per.class == Class::Machine)) {
         (true, _) => format!("How many were served at once on either side of {shown}?"),
         (_, Some(per)) if fields.scope == Some(Scope::System) => {

@@ -128,19 +128,7 @@ impl Found<'_> {
                 fields.unit = Some(if percent { "%" } else { "x" }.into());
             }
             Sort::CountOver => {
-                let seconds = candidate.seconds.unwrap_or(1.0);
-                fields.value = Some(low / seconds);
-                fields.value_to = fields.value_to.map(|high| high / seconds);
-                fields.per_second = fields.value;
-                fields.unit = candidate
-                    .unit
-                    .as_ref()
-                    .map(|unit| format!("{}/s", unit.noun));
-                fields.interval_s = candidate.seconds;
-                fields.interval = self
-                    .slice(&(candidate.unit_at.end..candidate.to))
-                    .map(|text| last_phrase(&text));
-                fields.time_base = super::unit::time_of("s");
+                self.computed(candidate, &mut fields);
             }
             _ => {
                 let time = candidate.unit.as_ref().and_then(|unit| unit.time);
@@ -152,6 +140,29 @@ impl Found<'_> {
         fields
     }
 
+    /// The rate of a count over a time: a second's, or, of hours and more, in their base.
+    fn computed(&self, candidate: &Candidate, fields: &mut Fields) {
+        let Some((stated, count)) = candidate.over else {
+            return;
+        };
+        let base = match stated.seconds >= 3_600.0 {
+            true => Some(stated),
+            false => super::unit::time_of("s"),
+        };
+        let noun = candidate.unit.as_ref().map_or("", |unit| &unit.noun);
+        let seconds = count * stated.seconds;
+        let over = seconds / base.map_or(1.0, |base| base.seconds);
+        fields.per_second = fields.value.map(|value| value / seconds);
+        fields.value = fields.value.map(|value| value / over);
+        fields.value_to = fields.value_to.map(|high| high / over);
+        fields.unit = base.map(|base| format!("{noun}/{}", base.short));
+        fields.interval_s = Some(seconds);
+        fields.interval = self
+            .slice(&(candidate.unit_at.end..candidate.to))
+            .map(|text| last_phrase(&text));
+        fields.time_base = base;
+    }
+
     /// Concurrency and machines.
     fn load(&self, candidate: &Candidate, region: &Range<usize>, fields: &mut Fields) {
         let streams = self
@@ -159,12 +170,26 @@ impl Found<'_> {
             .and_then(|mention| mention.streams);
         fields.concurrency = streams.and_then(Span::point);
         fields.concurrency_range = streams.filter(|span| span.point().is_none());
+        fields.held_concurrency = self.held().filter(|_| streams.is_none());
         let per = fields.per.filter(|per| per.class == Class::Machine);
         // Of "two nodes of eight GPUs", the kind that the number is per.
         let same = |machine: &&Devices| per.is_none_or(|per| per.name == machine.name);
         let machine = self.machines.iter().find(same);
         fields.devices = machine.map(|machine| machine.count);
         fields.device = machine.map(|machine| machine.name);
+    }
+
+    /// Held concurrency by Little's law, where the text gives a rate of requests and their mean
+    /// latency.
+    fn held(&self) -> Option<f64> {
+        let latency = words::mean_latency(self.toks)?;
+        let requests = self.candidates.iter().find_map(|candidate| {
+            let unit = candidate.unit.as_ref()?;
+            let time = unit.time?;
+            let requests = matches!(unit.noun.as_str(), "req" | "samples") && unit.per.is_none();
+            requests.then_some(candidate.quantity.low / time.seconds)
+        })?;
+        crate::stated::little(requests, latency).and_then(Span::point)
     }
 
     /// The mention of concurrency that goes with a candidate: the nearest of its own words, else

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::lex::Tok;
 use super::load::Devices;
 use super::quantity::{Bound, Quantity, number, quantity};
-use super::unit::{Class, Unit, entity_of, time_of, unit};
+use super::unit::{Class, Time, Unit, entity_of, time_of, unit};
 use super::words::word;
 
 /// What sort of number it is, the best first.
@@ -37,8 +37,8 @@ pub(super) struct Candidate {
     pub from: usize,
     /// First token after it.
     pub to: usize,
-    /// Of a count over a time: the length of time, in seconds, and its base.
-    pub seconds: Option<f64>,
+    /// Of a count over a time: the base of that time, and how many of it.
+    pub over: Option<(Time, f64)>,
 }
 
 /// All numbers of the text that are claims, in its order.
@@ -49,7 +49,7 @@ pub(super) fn candidates(
 ) -> Vec<Candidate> {
     let mut found = after_numbers(toks);
     if !found.iter().any(|candidate| candidate.sort == Sort::Rate) {
-        found.extend(before_numbers(toks));
+        found.extend(before_numbers(toks, load));
         found.sort_by_key(|candidate| candidate.from);
     }
     if found.is_empty() {
@@ -113,20 +113,20 @@ fn with_unit(toks: &[Tok], quantity: &Quantity) -> Option<Candidate> {
         ),
         None => (quantity, unit.to),
     };
-    let of = |sort, seconds, to| Candidate {
+    let of = |sort, over, to| Candidate {
         quantity: quantity.clone(),
         sort,
         unit: Some(unit.clone()),
         unit_at: quantity.to..unit.to,
         from: quantity.from,
         to,
-        seconds,
+        over,
     };
     if unit.time.is_some() {
         return Some(of(Sort::Rate, None, to));
     }
-    if let Some((seconds, end)) = within(toks, to) {
-        return Some(of(Sort::CountOver, Some(seconds), end));
+    if let Some((time, count, end)) = within(toks, to) {
+        return Some(of(Sort::CountOver, Some((time, count)), end));
     }
     let per = unit.per.map(|per| per.class)?;
     // "2,000 tokens per request" is a length, not a rate that lost its time.
@@ -146,7 +146,13 @@ fn or_more(toks: &[Tok], at: usize) -> Option<usize> {
 }
 
 /// "in 4.3 minutes" within a few words after a count.
-fn within(toks: &[Tok], from: usize) -> Option<(f64, usize)> {
+fn within(toks: &[Tok], from: usize) -> Option<(Time, f64, usize)> {
+    let last = |at: usize| matches!(word(toks, at), Some("last" | "this" | "past" | "previous"));
+    if last(from)
+        && let Some(time) = word(toks, from + 1).and_then(time_of)
+    {
+        return Some((time, 1.0, from + 2));
+    }
     let at = (from..from + 6)
         .find(|at| matches!(word(toks, *at), Some("in" | "within" | "over" | "during")))?;
     let stops = |at: &usize| matches!(toks.get(*at).and_then(Tok::sign), Some('.' | ';' | ','));
@@ -155,7 +161,7 @@ fn within(toks: &[Tok], from: usize) -> Option<(f64, usize)> {
     }
     let article = usize::from(matches!(
         word(toks, at + 1),
-        Some("a" | "an" | "one" | "that" | "the" | "single")
+        Some("a" | "an" | "one" | "that" | "the" | "single" | "last" | "this")
     ));
     let (count, to) = match number(toks, at + 1) {
         Some((count, to)) => (count, to),
@@ -163,7 +169,7 @@ fn within(toks: &[Tok], from: usize) -> Option<(f64, usize)> {
         None => return None,
     };
     let time = word(toks, to).and_then(time_of)?;
-    (count > 0.0).then_some((count * time.seconds, to + 1))
+    (count > 0.0).then_some((time, count, to + 1))
 }
 
 /// "2.7 per stream", "25 each" after a rate: the unit is that of the rate.
@@ -185,7 +191,7 @@ fn inherited(toks: &[Tok], quantity: &Quantity, last: Option<&Candidate>) -> Opt
         unit_at: quantity.to..to,
         from: quantity.from,
         to,
-        seconds: None,
+        over: None,
     })
 }
 
@@ -229,7 +235,7 @@ fn ratio(toks: &[Tok], quantity: &Quantity) -> Option<Candidate> {
         unit_at: at..at + 1,
         from: quantity.from,
         to: at + 1,
-        seconds: None,
+        over: None,
     })
 }
 
@@ -254,7 +260,7 @@ fn multiple(toks: &[Tok], at: usize) -> Option<Candidate> {
         unit_at: at..at + 1,
         from: at,
         to: at + 1,
-        seconds: None,
+        over: None,
     })
 }
 
@@ -279,16 +285,17 @@ fn duration(toks: &[Tok], quantity: &Quantity) -> Option<Candidate> {
         unit_at: at..qualified + 1,
         from: quantity.from,
         to: qualified + 1,
-        seconds: None,
+        over: None,
     })
 }
 
 /// A unit and then its number: "throughput (tok/s): 2186.7".
-fn before_numbers(toks: &[Tok]) -> Vec<Candidate> {
+fn before_numbers(toks: &[Tok], load: &[Range<usize>]) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < toks.len() {
-        match before_number(toks, at) {
+        let explained = |c: &Candidate| load.iter().any(|used| used.contains(&c.quantity.from));
+        match before_number(toks, at).filter(|c| !explained(c)) {
             Some(candidate) => {
                 at = candidate.to.max(at + 1);
                 found.push(candidate);
@@ -322,7 +329,7 @@ fn before_number(toks: &[Tok], at: usize) -> Option<Candidate> {
         from: at,
         to: quantity.to,
         quantity,
-        seconds: None,
+        over: None,
     })
 }
 
@@ -347,7 +354,7 @@ fn bare(toks: &[Tok], load: &[Range<usize>], machines: &[Devices]) -> Vec<Candid
                 unit_at: quantity.to..quantity.to,
                 from: quantity.from,
                 to: quantity.to,
-                seconds: None,
+                over: None,
                 quantity: quantity.clone(),
             });
         }

@@ -19,7 +19,7 @@ pub(super) struct Mention {
 }
 
 /// Nouns of which a number is a concurrency as they stand.
-const STREAMS: [&str; 30] = [
+const STREAMS: [&str; 35] = [
     "users",
     "user",
     "sessions",
@@ -47,6 +47,11 @@ const STREAMS: [&str; 30] = [
     "sequence",
     "threads",
     "operators",
+    "lines",
+    "stations",
+    "desks",
+    "tills",
+    "counters",
     "seats",
     "vus",
     "consumers",
@@ -342,6 +347,10 @@ fn counted(toks: &[Tok], at: usize) -> Option<Mention> {
         said |= word(toks, next).is_some_and(|w| AT_ONCE.contains(&w));
         next += 1;
     }
+    // "at 4 concurrent": the noun is left out.
+    if said && word(toks, next).is_none() {
+        return Some(mention(toks, streams, quantity.from, next));
+    }
     let noun = word(toks, next)?;
     let after = next + 1;
     if is_rate(toks, after) {
@@ -429,7 +438,9 @@ fn alone(toks: &[Tok], at: usize) -> Option<Mention> {
         "one" if at_once(toks, at + 1).is_some() => {
             Some(mention(toks, one, at, at_once(toks, at + 1)?))
         }
-        "unbatched" | "serially" | "sequentially" => Some(mention(toks, one, at, at + 1)),
+        "unbatched" | "serial" | "serially" | "sequentially" => {
+            Some(mention(toks, one, at, at + 1))
+        }
         _ => None,
     }
 }

@@ -83,6 +83,9 @@ pub struct Fields {
     pub concurrency: Option<f64>,
     /// How many at once, where that is a range; its upper end is null where it is open.
     pub concurrency_range: Option<Span>,
+    /// How many at once on average, by Little's law, where a rate of requests and their mean
+    /// latency were stated and no concurrency was.
+    pub held_concurrency: Option<f64>,
     /// How many machines.
     pub devices: Option<f64>,
     /// What machines.

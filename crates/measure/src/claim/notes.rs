@@ -28,6 +28,7 @@ pub(super) fn notes(
         of_counted(first),
         per_cost(first),
         per_machine(first),
+        held(first),
         wait_apart(found, first),
         softened(first),
     ];
@@ -230,6 +231,17 @@ fn per_machine(first: &Fields) -> Option<Note> {
         ),
     };
     note("per_machine", text.trim_end())
+}
+
+fn held(first: &Fields) -> Option<Note> {
+    let held = first.held_concurrency?;
+    note(
+        "held_by_littles_law",
+        format!(
+            "{} were in flight on average, by Little's law: the stated rate of requests times their mean latency.",
+            number(held)
+        ),
+    )
 }
 
 fn wait_apart(found: &Found<'_>, first: &Fields) -> Option<Note> {

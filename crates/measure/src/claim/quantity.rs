@@ -39,6 +39,10 @@ pub(super) fn quantity(toks: &[Tok], at: usize) -> Option<Quantity> {
     let sign = |i: usize| toks.get(i).and_then(Tok::sign);
     let joins = sign(to) == Some('-') || matches!(word(to), Some("to" | "through"));
     let between = from_word(toks, at, "between") && word(to) == Some("and");
+    // "went from 900 to 2,700" is a change: the second number is the claim.
+    if joins && is_change(toks, at) {
+        return None;
+    }
     if (joins || between)
         && let Some((upper, after)) = number(toks, to + 1)
         && upper > 0.0
@@ -89,6 +93,38 @@ fn scaled(low: f64, upper: f64) -> f64 {
         .map(|factor| low * factor)
         .next()
         .unwrap_or(low)
+}
+
+fn is_change(toks: &[Tok], at: usize) -> bool {
+    let verb = |i: usize| {
+        matches!(
+            toks.get(i).and_then(Tok::word),
+            Some(
+                "went"
+                    | "goes"
+                    | "rose"
+                    | "grew"
+                    | "increased"
+                    | "increases"
+                    | "improved"
+                    | "jumped"
+                    | "moved"
+                    | "up"
+                    | "raised"
+                    | "dropped"
+                    | "fell"
+                    | "climbed"
+                    | "boosted"
+                    | "cut"
+                    | "reduced"
+                    | "doubled"
+                    | "increase"
+                    | "improvement"
+                    | "jump"
+            )
+        )
+    };
+    from_word(toks, at, "from") && at > 1 && (at.saturating_sub(4)..at - 1).any(verb)
 }
 
 fn from_word(toks: &[Tok], at: usize, word: &str) -> bool {

@@ -139,6 +139,7 @@ fn fill(fields: &mut Fields, given: Given, mentions: &[load::Mention]) -> Result
                 });
             }
             _ => {
+                fields.held_concurrency = None;
                 fields.concurrency = span.point();
                 fields.concurrency_range = Some(span).filter(|span| span.point().is_none());
             }
@@ -211,13 +212,15 @@ impl Fields {
         }
     }
 
-    /// How many at once, as stated.
+    /// How many at once, as stated, else as held by Little's law.
     pub fn streams(&self) -> Streams {
-        let span = self
-            .concurrency
-            .and_then(Span::exactly)
-            .or(self.concurrency_range);
-        span.map_or(Streams::Unknown, Streams::Target)
+        let stated = self.concurrency.and_then(Span::exactly);
+        let held = self.held_concurrency.and_then(Span::exactly);
+        match (stated.or(self.concurrency_range), held) {
+            (Some(span), _) => Streams::Target(span),
+            (None, Some(span)) => Streams::Held(span),
+            (None, None) => Streams::Unknown,
+        }
     }
 
     fn shown_unit(&self) -> String {

@@ -126,7 +126,7 @@ fn is_system(toks: &[Tok], range: &Range<usize>, unit_end: usize) -> bool {
                 .is_some_and(|e| e.class == Class::Stream)
                 && matches!(word(toks, next + 1), Some("together" | "combined"))
         };
-        word(toks, at) == Some("total") && at == unit_end || all
+        at == unit_end && matches!(word(toks, at), Some("total" | "overall")) || all
     });
     named || trailing
 }

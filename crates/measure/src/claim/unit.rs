@@ -404,7 +404,11 @@ pub(super) fn unit(toks: &[Tok], at: usize) -> Option<Unit> {
     }
     for _ in 0..6 {
         if let Some(found) = noun_with_denominators(toks, noun_at) {
-            return Some(found);
+            // "build minutes a day": a noun may qualify the one that is counted.
+            let bare = found.time.is_none() && found.per.is_none();
+            let next = || noun_with_denominators(toks, noun_at + 1);
+            let counted = bare.then(next).flatten().filter(|next| next.time.is_some());
+            return counted.or(Some(found));
         }
         let plus = toks.get(noun_at).and_then(Tok::sign) == Some('+');
         if !plus && !word(noun_at).is_some_and(|w| BEFORE.contains(&w)) {

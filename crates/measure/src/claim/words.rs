@@ -393,6 +393,32 @@ pub(super) fn ttft_included(toks: &[Tok], range: &Range<usize>) -> Option<bool> 
     }
 }
 
+/// "mean latency 43.6 s", "a 4 s average latency": in seconds.
+pub(super) fn mean_latency(toks: &[Tok]) -> Option<f64> {
+    let is_mean = |at: usize| matches!(word(toks, at), Some("mean" | "average" | "avg"));
+    let fills = |at: usize| {
+        matches!(
+            word(toks, at),
+            Some("of" | "is" | "was" | "request" | "e2e" | "end" | "to" | "about")
+        ) || matches!(
+            toks.get(at).and_then(Tok::sign),
+            Some(':' | '=' | '(' | '~')
+        )
+    };
+    (0..toks.len())
+        .filter(|at| word(toks, *at) == Some("latency"))
+        .find_map(|at| {
+            (at.saturating_sub(4)..at).find(|at| is_mean(*at))?;
+            let after = (at + 1..at + 5).find(|i| !fills(*i));
+            let before = (at.saturating_sub(5)..at).find(|i| number(toks, *i).is_some());
+            let length = |from: Option<usize>| {
+                let (count, to) = number(toks, from?)?;
+                Some(count * word(toks, to).and_then(time_of)?.seconds)
+            };
+            length(after).or_else(|| length(before))
+        })
+}
+
 /// What the number was taken over.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Timed {
