@@ -186,7 +186,7 @@ pub fn judge(claim: &Claim, report: &Report, streams: u32) -> Result<Tested, Str
         .map(|level| of_stream(level, &question))
         .unwrap_or_default();
     let seen = Seen {
-        valid: stated.is_some_and(|level| level.verdict.valid),
+        invalid: invalid(stated, streams),
         refuted: alone.is_some_and(|level| level.verdict.valid)
             && refutes(&alone_rests, question.accepted.0),
         burst: stated.and_then(|level| burst(level, question.accepted.0)),
@@ -206,7 +206,7 @@ pub fn judge(claim: &Claim, report: &Report, streams: u32) -> Result<Tested, Str
 /// What the levels show beside their figures.
 #[derive(Debug, Clone, PartialEq)]
 struct Seen {
-    valid: bool,
+    invalid: Option<String>,
     refuted: bool,
     burst: Option<String>,
 }
@@ -219,6 +219,27 @@ fn holds(answer: Answer, scope: Option<Scope>) -> Option<bool> {
         Answer::PerStream => Some(scope != Some(Scope::System)),
         Answer::BurstArtefact | Answer::Neither => Some(false),
     }
+}
+
+/// Why the level that decides cannot be used.
+fn invalid(stated: Option<&LevelReport>, streams: u32) -> Option<String> {
+    let Some(level) = stated else {
+        return Some(format!(
+            "the run did not reach the level with {streams} streams"
+        ));
+    };
+    let reasons: Vec<&str> = level
+        .verdict
+        .reasons
+        .iter()
+        .map(|reason| reason.text.as_str())
+        .collect();
+    (!level.verdict.valid).then(|| {
+        format!(
+            "the level with {streams} streams is invalid ({})",
+            reasons.join("; ")
+        )
+    })
 }
 
 /// The rule: the stated concurrency decides, concurrency 1 can only refute.
@@ -241,7 +262,7 @@ fn answer(rests: &[Rests], seen: &Seen) -> Answer {
         of(Scope::PerStream)
     };
     match (of(Scope::System), stream) {
-        _ if !seen.valid => Answer::CannotTell,
+        _ if seen.invalid.is_some() => Answer::CannotTell,
         (Some(true), Some(true)) => Answer::Both,
         (Some(true), _) => Answer::Aggregate,
         (_, Some(true)) => Answer::PerStream,
@@ -438,6 +459,12 @@ fn sentence(
         shown(stream)
     );
     let verdict = match answer {
+        Answer::Aggregate if question.scope == Some(Scope::PerStream) => format!(
+            "{value} is claimed of one stream and agrees with the aggregate reading only: {both}."
+        ),
+        Answer::PerStream if question.scope == Some(Scope::System) => format!(
+            "{value} is claimed of the system and agrees with the per-stream reading only: {both}."
+        ),
         Answer::Aggregate => format!("{value} agrees with the aggregate reading: {both}."),
         Answer::PerStream => format!("{value} agrees with the per-stream reading: {both}."),
         Answer::Both => {
@@ -448,11 +475,12 @@ fn sentence(
             seen.burst.as_deref().unwrap_or("the answers came at once")
         ),
         Answer::Neither => format!("{value} agrees with neither reading: {both}."),
-        Answer::CannotTell if !seen.valid => format!(
-            "Cannot tell: the level with {streams} streams is not valid, or was not reached; {both}."
-        ),
         Answer::CannotTell => {
-            format!("Cannot tell: {both}, and one of the two was not observed well enough.")
+            let why = seen
+                .invalid
+                .as_deref()
+                .unwrap_or("one of the two was not observed well enough");
+            format!("Cannot tell: {why}; {both}.")
         }
     };
     match seen.refuted {
@@ -495,7 +523,7 @@ mod tests {
     }
 
     const VALID: Seen = Seen {
-        valid: true,
+        invalid: None,
         refuted: false,
         burst: None,
     };
@@ -520,7 +548,7 @@ mod tests {
         assert_eq!(answered(claim, 512.0, None, &VALID), Answer::Aggregate);
         assert_eq!(answered(claim, 200.0, None, &VALID), Answer::CannotTell);
         let invalid = Seen {
-            valid: false,
+            invalid: Some("client-limited".into()),
             ..VALID
         };
         assert_eq!(answered(claim, 512.0, None, &invalid), Answer::CannotTell);
