@@ -2,6 +2,7 @@
 
 mod claim;
 mod exact;
+mod faults;
 mod instants;
 mod run;
 mod serve;
