@@ -20,6 +20,9 @@ const READS_LIMIT: usize = 1_000_000;
 const TEXT_LIMIT: usize = 4 << 20;
 /// Most bytes kept of a server's message.
 const MESSAGE_LIMIT: usize = 200;
+/// Bytes of an event from which its nesting is looked at before it is parsed: what is shorter
+/// cannot nest deep enough to cost anything.
+const LARGE: usize = 16 << 10;
 /// Deepest nesting of an event's JSON that is read.
 const NESTING_LIMIT: u32 = 128;
 
@@ -211,6 +214,9 @@ impl Decoder {
                 reading.over("the body is longer than 16 MiB");
             }
             Mode::Whole(whole) => whole.extend_from_slice(bytes),
+            Mode::Other if reading.trace.bytes > WHOLE_LIMIT as u64 => {
+                reading.over("the body is of no use, and longer than 16 MiB");
+            }
             Mode::Other | Mode::Undecided => {}
         }
     }
@@ -266,7 +272,9 @@ impl Reading {
         let framing = self.options.api.dialect().framing;
         let event_like = [&b"data"[..], b"event", b":", b"id", b"retry", b"error"];
         match (start.first(), framing) {
-            (None, _) if bytes.is_empty() => Mode::Undecided,
+            // Blank lines come first where a server shows that it lives before it has anything to
+            // say. To an event stream they are lines, so it must see them.
+            (None, _) if bytes.is_empty() || self.kind != Kind::EventStream => Mode::Undecided,
             (Some(b'{'), Framing::Ndjson) => {
                 self.trace.body = Body::Stream;
                 Mode::Events(Frames::Ndjson(ndjson::Parser::new(limits)))
@@ -399,6 +407,9 @@ impl Reading {
     }
 
     fn event(&mut self, stamp: Stamp, name: &[u8], data: &[u8], terminated: bool) {
+        if data.len() > LARGE && nesting(data) > NESTING_LIMIT {
+            return self.over("the JSON of an event is nested deeper than 128 brackets");
+        }
         let text = String::from_utf8_lossy(data);
         if matches!(text, std::borrow::Cow::Owned(_)) {
             self.trace.note(Oddity::TextRepaired);

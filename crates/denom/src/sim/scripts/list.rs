@@ -125,8 +125,9 @@ pub(super) const PLAIN: &[Entry] = &[
     Entry::new("reasoning-summary", "three quarters reasoning, of which a summary is shown", paced::summary)
         .row(14).only(SUMMING).flags(&["hidden_reasoning"]).brings(SUMMARY),
     Entry::new("hidden-reasoning", "64 of 78 tokens are reasoning that is not shown", paced::hidden)
-        .row(14).only(COUNTED).flags(&["hidden_reasoning"]).brings(VISIBLE),
-    Entry::new("tool", "a tool call whose arguments are the tokens", paced::tool).only(CALLING),
+        .row(14).only(COUNTED).shape("buffered").flags(&["hidden_reasoning"]).brings(VISIBLE),
+    Entry::new("tool", "a tool call whose arguments are the tokens", paced::tool).only(CALLING)
+        .buffered_in(&[GeminiSse, GeminiArray, OllamaChat]),
     Entry::new("refusal", "the answer is a refusal", paced::refusal).only(&[OpenaiChat, OpenaiResponses]),
     Entry::new("nospace", "as normal, no space behind data:", spelled::no_space).row(18).only(SSE),
     Entry::new("crlf", "as normal, lines end in CR LF", spelled::crlf).row(18).only(SSE),
@@ -266,7 +267,7 @@ pub(super) const TEXTS: &[Entry] = &[
         .row(39),
     Entry::new("hostile-model", "the answer bears a hostile model name", hostile::hostile_model).row(39),
     Entry::new("long-text", "a first token of 1 MiB, then three", hostile::long_text)
-        .row(39).brings(Delivered::AtMost(4)),
+        .row(39).shape("buffered").brings(Delivered::AtMost(4)),
     Entry::new("hostile-error", "status 500 and a hostile message", hostile::hostile_error)
         .row(39).fails("http_error", NOTHING),
     Entry::new("long-error", "status 500 and a message of 1 MiB", hostile::long_error)
