@@ -148,6 +148,7 @@ impl Entry {
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     list::PLAIN
         .iter()
+        .chain(list::FAMILIES)
         .chain(list::FAULTS)
         .chain(list::TEXTS)
         .chain(list::REPLIES)
