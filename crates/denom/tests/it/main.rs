@@ -6,3 +6,4 @@ mod instants;
 mod run;
 mod serve;
 mod sim;
+mod tally;

@@ -212,13 +212,18 @@ pub(super) fn number(toks: &[Tok], at: usize) -> Option<(f64, usize)> {
             let (factor, to) = magnitude(toks, at + 1);
             Some((factor, to))
         }
-        "half" => {
-            let article = toks.get(at + 1).and_then(Tok::word) == Some("a");
-            let (factor, to) = magnitude(toks, at + 1 + usize::from(article));
-            (factor > 1.0).then_some((factor / 2.0, to))
-        }
+        "half" => part(toks, at + 1, 2.0),
+        "quarter" => part(toks, at + 1, 4.0),
         _ => in_words(toks, at),
     }
+}
+
+/// "half a million", "quarter of a million", "quarter million".
+fn part(toks: &[Tok], from: usize, parts: f64) -> Option<(f64, usize)> {
+    let is = |at: usize, want: &str| toks.get(at).and_then(Tok::word) == Some(want);
+    let after_of = from + usize::from(is(from, "of"));
+    let (factor, to) = magnitude(toks, after_of + usize::from(is(after_of, "a")));
+    (factor > 1.0).then_some((factor / parts, to))
 }
 
 fn factor_of(word: &str) -> Option<f64> {
@@ -339,6 +344,7 @@ mod tests {
             ("one hundred and twenty", 120.0),
             ("a thousand", 1_000.0),
             ("half a million", 500_000.0),
+            ("quarter of a million", 250_000.0),
             ("two dozen", 24.0),
             ("1.5 million", 1_500_000.0),
             ("22.3k", 22_300.0),

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::entity::{Class, Entity, entity_of, time_of};
 use super::lex::Tok;
-use super::unit::{Class, Entity, entity_of, time_of};
 use super::words::{find, word};
 use crate::stated::Scope;
 

@@ -303,6 +303,16 @@ impl Tally {
         }
     }
 
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Rows not used so far, by why.
+    pub fn excluded(&self) -> impl Iterator<Item = (Excluded, u64)> + '_ {
+        self.excluded.iter().map(|(why, n)| (*why, *n))
+    }
+
     /// The report.
     ///
     /// # Errors

@@ -69,23 +69,24 @@ impl Windows {
         (self.width, self.amounts) = (width, wider);
     }
 
-    /// The fullest window of a log that spans `span` nanoseconds: its first instant, its length
-    /// and its amount. Where no length was asked for, it is the longest of which twenty fit.
+    /// The fullest window of a log that spans `span` nanoseconds and whose rows take `row`: its
+    /// first instant, its length and its amount. Where no length was asked for, it is the longest
+    /// of which twenty fit, or, since amounts are counted where work ended, the shortest that a
+    /// row fits into, if three of those fit.
     ///
     /// # Errors
     /// With the reason why there is none.
-    pub fn peak(mut self, span: i64) -> Result<(i64, i64, u128), &'static str> {
+    pub fn peak(mut self, span: i64, row: i64) -> Result<(i64, i64, u128), &'static str> {
         if self.overflowed {
             return Err(
                 "more than 65,536 windows of that length hold something: ask for a longer one",
             );
         }
         if !self.fixed {
-            let fits = |width: &&i64| **width <= span / 20;
-            match LADDER.iter().rev().find(fits) {
-                Some(width) if *width > self.width => self.widen(*width),
-                Some(_) => {}
-                None => return Err("the log is too short for twenty windows of a millisecond"),
+            let width = found(span, row)
+                .ok_or("the log is too short for twenty windows of a millisecond")?;
+            if width > self.width {
+                self.widen(width);
             }
         }
         if self.width > span {
@@ -101,6 +102,15 @@ impl Windows {
     }
 }
 
+/// The length of a window where none was asked for.
+fn found(span: i64, row: i64) -> Option<i64> {
+    let usual = LADDER.iter().rev().find(|width| **width <= span / 20);
+    let of_rows = LADDER
+        .iter()
+        .find(|width| **width >= row && **width <= span / 3);
+    usual.max(of_rows).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,7 +124,7 @@ mod tests {
         let peak = |ends: &mut dyn Iterator<Item = &i64>| {
             let mut windows = Windows::new(None);
             ends.for_each(|at| windows.add(*at, 1));
-            windows.peak(2_000_000_000_000)
+            windows.peak(2_000_000_000_000, 0)
         };
         let there = peak(&mut ends.iter());
         assert_eq!(there, Ok((480_000_000_000, 60_000_000_000, 100)));
@@ -131,13 +141,22 @@ mod tests {
         assert_eq!(windows.width, 1_000_000_000);
         let mut fixed = Windows::new(Some(1_000));
         (0..70_000).for_each(|i| fixed.add(i * 1_000, 1));
-        assert!(fixed.peak(70_000_000).is_err());
+        assert!(fixed.peak(70_000_000, 0).is_err());
+    }
+
+    #[test]
+    fn a_window_is_long_enough_for_a_row() {
+        let minute = 60_000_000_000;
+        assert_eq!(found(3 * minute, 0), Some(1_000_000_000));
+        assert_eq!(found(3 * minute, 7_000_000_000), Some(10_000_000_000));
+        assert_eq!(found(3 * minute, 2 * minute), Some(1_000_000_000));
+        assert_eq!(found(1_000_000, 0), None);
     }
 
     #[test]
     fn a_window_longer_than_the_log_is_no_window() {
         let mut windows = Windows::new(Some(10_000));
         windows.add(5, 1);
-        assert!(windows.peak(100).is_err());
+        assert!(windows.peak(100, 0).is_err());
     }
 }

@@ -136,6 +136,9 @@ pub struct Peak {
     pub value: Option<f64>,
     /// That over the mean of the whole time.
     pub over_mean: Option<f64>,
+    /// The window is shorter than the median row: amounts are counted where work ended, so a part
+    /// of this peak is work of earlier windows.
+    pub shorter_than_a_row: bool,
     /// Why there is none.
     pub withheld: Option<Withheld>,
 }
@@ -174,6 +177,13 @@ pub(super) fn build(tally: Tally) -> Result<TallyReport, NoTally> {
         }),
         ..Stated::new(rate, unit.clone())
     };
+    let row = tally
+        .durations
+        .at(tally.durations.n() / 2 + 1)
+        .unwrap_or(0.0);
+    let span = i64::try_from(nanos).unwrap_or(i64::MAX);
+    let found = tally.windows.clone().peak(span, (row * 1e9) as i64);
+    let peak = peak(found, rate.low(), row);
     let of_rows = |metric, unit, rule, sketch: &Sketch| {
         spread(
             Names {
@@ -221,10 +231,7 @@ pub(super) fn build(tally: Tally) -> Result<TallyReport, NoTally> {
         held_concurrency: held.low(),
         readings: readings(&stated, Streams::Held(held)),
         unit: tally.options.unit,
-        peak: peak(
-            tally.windows.peak(i64::try_from(nanos).unwrap_or(i64::MAX)),
-            rate.low(),
-        ),
+        peak,
     })
 }
 
@@ -235,7 +242,7 @@ fn source(tally: &Tally) -> String {
     }
 }
 
-fn peak(found: Result<(i64, i64, u128), &'static str>, mean: f64) -> Peak {
+fn peak(found: Result<(i64, i64, u128), &'static str>, mean: f64, row: f64) -> Peak {
     match found {
         Ok((start, width, amount)) => {
             let value = amount as f64 * 1e3 / width as f64;
@@ -244,6 +251,7 @@ fn peak(found: Result<(i64, i64, u128), &'static str>, mean: f64) -> Peak {
                 start_s: Some(start as f64 / 1e9),
                 value: Some(value),
                 over_mean: Some(value / mean),
+                shorter_than_a_row: (width as f64 / 1e9) < row,
                 withheld: None,
             }
         }
@@ -252,6 +260,7 @@ fn peak(found: Result<(i64, i64, u128), &'static str>, mean: f64) -> Peak {
             start_s: None,
             value: None,
             over_mean: None,
+            shorter_than_a_row: false,
             withheld: Some(Withheld::new("no_window", why)),
         },
     }
