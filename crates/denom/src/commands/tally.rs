@@ -137,6 +137,12 @@ fn no_tally(shown: &str, why: &NoTally, books: &str) -> Failure {
                 "{shown} holds no time to divide by: all of its work began and ended at one instant"
             ),
         },
+        NoTally::NothingCounted => Failure {
+            code: exit::INVALID,
+            text: format!(
+                "the amounts of {shown} are all 0: there is nothing to divide, so check the column of --units"
+            ),
+        },
         NoTally::MixedTimes => Failure::usage(format!(
             "{shown} mixes times since 1970 with times of its own origin: no stretch of time can be made of them; name the unit with --time-unit, or split the file"
         )),

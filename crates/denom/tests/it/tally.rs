@@ -53,20 +53,70 @@ fn one_log_in_three_forms_gives_one_tally() {
 #[test]
 fn the_example_logs_balance() {
     let cases: [(&str, &[&str], u64, u64); 4] = [
-        ("ci.csv", &["--start", "started", "--end", "finished", "--worker", "runner"], 50, 50),
-        ("chats.csv", &["--start", "opened_ms", "--end", "closed_ms", "--worker", "agent"], 199, 197),
-        ("orders.jsonl", &["--start", "order.placed", "--duration", "order.took_s", "--worker", "pod"], 310, 310),
-        ("ocr.csv", &["--start", "start_s", "--end", "end_s", "--worker", "gpu", "--units", "pages"], 96, 96),
+        (
+            "ci.csv",
+            &[
+                "--start", "started", "--end", "finished", "--worker", "runner",
+            ],
+            50,
+            50,
+        ),
+        (
+            "chats.csv",
+            &[
+                "--start",
+                "opened_ms",
+                "--end",
+                "closed_ms",
+                "--worker",
+                "agent",
+            ],
+            199,
+            197,
+        ),
+        (
+            "orders.jsonl",
+            &[
+                "--start",
+                "order.placed",
+                "--duration",
+                "order.took_s",
+                "--worker",
+                "pod",
+            ],
+            310,
+            310,
+        ),
+        (
+            "ocr.csv",
+            &[
+                "--start", "start_s", "--end", "end_s", "--worker", "gpu", "--units", "pages",
+            ],
+            96,
+            96,
+        ),
     ];
     for (name, columns, rows, used) in cases {
         let mut arguments = vec!["-"];
         arguments.extend(columns);
         let value = json(&tally(&arguments, &example(name)));
-        assert_eq!((&value["books"]["rows"], &value["books"]["used"]), (&rows.into(), &used.into()), "{name}");
-        let (held, system) = (&value["held_concurrency"], &value["readings"][0]["system"]["value"]);
-        let stream = value["readings"][0]["per_stream"]["value"].as_f64().expect("a number");
+        assert_eq!(
+            (&value["books"]["rows"], &value["books"]["used"]),
+            (&rows.into(), &used.into()),
+            "{name}"
+        );
+        let (held, system) = (
+            &value["held_concurrency"],
+            &value["readings"][0]["system"]["value"],
+        );
+        let stream = value["readings"][0]["per_stream"]["value"]
+            .as_f64()
+            .expect("a number");
         let back = stream * held.as_f64().expect("a number");
-        assert!((back / system.as_f64().expect("a number") - 1.0).abs() < 1e-9, "{name}");
+        assert!(
+            (back / system.as_f64().expect("a number") - 1.0).abs() < 1e-9,
+            "{name}"
+        );
     }
 }
 
@@ -87,15 +137,50 @@ fn rows_that_are_none_are_counted() {
 
 #[test]
 fn what_cannot_be_tallied_says_why() {
-    refused(&["-", "--start", "s", "--end", "x"], b"s,e\n0,1\n", 2, "its header names: s, e");
-    refused(&["-", "--start", "s", "--end", "e"], b"s,e\nx,1\n", 4, "1 with a start that is no time");
-    refused(&["-", "--start", "s", "--end", "e"], b"s,e\n0,1\n1767600000,1767600001\n", 2, "--time-unit");
-    refused(&["-", "--start", "s", "--end", "e"], b"[{\"s\":0}]", 2, "jq -c");
+    refused(
+        &["-", "--start", "s", "--end", "x"],
+        b"s,e\n0,1\n",
+        2,
+        "its header names: s, e",
+    );
+    refused(
+        &["-", "--start", "s", "--end", "e"],
+        b"s,e\nx,1\n",
+        4,
+        "1 with a start that is no time",
+    );
+    refused(
+        &["-", "--start", "s", "--end", "e"],
+        b"s,e\n0,1\n1767600000,1767600001\n",
+        2,
+        "--time-unit",
+    );
+    refused(
+        &["-", "--start", "s", "--end", "e"],
+        b"[{\"s\":0}]",
+        2,
+        "jq -c",
+    );
     refused(&["-", "--start", "s", "--end", "e"], b"", 2, "empty");
     refused(&["-", "--start", "s"], b"", 2, "--end");
-    refused(&["-", "--start", "s", "--end", "e", "--duration", "d"], b"", 2, "--duration");
-    refused(&["/nowhere/at/all", "--start", "s", "--end", "e"], b"", 2, "cannot be tallied");
+    refused(
+        &["-", "--start", "s", "--end", "e", "--duration", "d"],
+        b"",
+        2,
+        "--duration",
+    );
+    refused(
+        &["/nowhere/at/all", "--start", "s", "--end", "e"],
+        b"",
+        2,
+        "cannot be tallied",
+    );
     let mut open = b"s,e\n0,1\n\"0".to_vec();
     open.extend(std::iter::repeat_n(b'x', 6 * 1024 * 1024));
-    refused(&["-", "--start", "s", "--end", "e"], &open, 2, "a quote may not be closed");
+    refused(
+        &["-", "--start", "s", "--end", "e"],
+        &open,
+        2,
+        "a quote may not be closed",
+    );
 }

@@ -203,61 +203,52 @@ fn keyed(toks: &[Tok], at: usize) -> Option<Mention> {
         return None;
     }
     let mut next = at + 1;
-    while next < at + 4
-        && (equals(next)
-            || toks.get(next).and_then(Tok::sign) == Some('(')
-            || matches!(
-                word(toks, next),
-                Some(
-                    "of" | "size"
-                        | "sizes"
-                        | "level"
-                        | "levels"
-                        | "is"
-                        | "was"
-                        | "at"
-                        | "to"
-                        | "set"
-                        | "from"
-                )
-            ))
-    {
+    while next < at + 4 && (equals(next) || fills(toks, next)) {
         next += 1;
     }
     let bounded = (next..=next + 3).find_map(|i| quantity(toks, i).filter(|q| q.from <= next));
-    if let Some(quantity) = bounded
-        && unit_free(toks, quantity.to)
-    {
-        return Some(mention(toks, span(&quantity), at, quantity.to));
+    match bounded.filter(|quantity| unit_free(toks, quantity.to)) {
+        Some(quantity) => Some(mention(toks, span(&quantity), at, quantity.to)),
+        None => no_number(toks, at, next),
     }
-    let no_number = matches!(
-        word(toks, next),
-        Some(
-            "max"
-                | "maximum"
-                | "unlimited"
-                | "inf"
-                | "infinite"
-                | "infinity"
-                | "auto"
-                | "saturation"
-        )
-    );
-    let before = at > 0
-        && matches!(
-            word(toks, at - 1),
-            Some("max" | "maximum" | "unlimited" | "infinite" | "full")
-        );
-    let name = key == "concurrency" || key == "batch";
-    let named_before = before && key == "concurrency";
-    (name && no_number || named_before).then(|| {
-        mention(
-            toks,
-            None,
-            if before { at - 1 } else { at },
-            if no_number { next + 1 } else { at + 1 },
-        )
-    })
+}
+
+/// Words between "concurrency" and its number.
+fn fills(toks: &[Tok], at: usize) -> bool {
+    const WORDS: [&str; 11] = [
+        "of", "size", "sizes", "level", "levels", "is", "was", "at", "to", "set", "from",
+    ];
+    toks.get(at).and_then(Tok::sign) == Some('(')
+        || word(toks, at).is_some_and(|w| WORDS.contains(&w))
+}
+
+/// "concurrency: MAX", "unlimited concurrency": said, and no number.
+fn no_number(toks: &[Tok], key_at: usize, next: usize) -> Option<Mention> {
+    const AFTER: [&str; 8] = [
+        "max",
+        "maximum",
+        "unlimited",
+        "inf",
+        "infinite",
+        "infinity",
+        "auto",
+        "saturation",
+    ];
+    const BEFORE: [&str; 5] = ["max", "maximum", "unlimited", "infinite", "full"];
+    let key = word(toks, key_at)?;
+    let stands = |at: Option<usize>, words: &[&str]| {
+        at.and_then(|at| word(toks, at))
+            .is_some_and(|w| words.contains(&w))
+    };
+    let before = stands(key_at.checked_sub(1), &BEFORE);
+    let from = key_at - usize::from(before);
+    match key {
+        "concurrency" | "batch" if stands(Some(next), &AFTER) => {
+            Some(mention(toks, None, from, next + 1))
+        }
+        "concurrency" if before => Some(mention(toks, None, from, key_at + 1)),
+        _ => None,
+    }
 }
 
 /// A number after "batch" that is the value of the claim is no batch size.

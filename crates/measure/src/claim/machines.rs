@@ -20,6 +20,29 @@ pub(super) fn devices(toks: &[Tok]) -> Vec<Devices> {
     (0..toks.len()).filter_map(|at| device(toks, at)).collect()
 }
 
+/// Words between a number and the machines it counts.
+const QUALIFIERS: [&str; 19] = [
+    "nvidia",
+    "amd",
+    "intel",
+    "apple",
+    "google",
+    "decode",
+    "prefill",
+    "dgx",
+    "hgx",
+    "rtx",
+    "tesla",
+    "instinct",
+    "blackwell",
+    "hopper",
+    "sxm",
+    "pcie",
+    "mac",
+    "consumer",
+    "physical",
+];
+
 fn device(toks: &[Tok], at: usize) -> Option<Devices> {
     let single = word(toks, at) == Some("single");
     let (count, mut next) = match quantity(toks, at) {
@@ -30,30 +53,7 @@ fn device(toks: &[Tok], at: usize) -> Option<Devices> {
     if word(toks, next) == Some("x") || toks.get(next).and_then(Tok::sign) == Some('×') {
         next += 1;
     }
-    let qualifies = |w: &str| {
-        let words = [
-            "nvidia",
-            "amd",
-            "intel",
-            "apple",
-            "google",
-            "decode",
-            "prefill",
-            "dgx",
-            "hgx",
-            "rtx",
-            "tesla",
-            "instinct",
-            "blackwell",
-            "hopper",
-            "sxm",
-            "pcie",
-            "mac",
-            "consumer",
-            "physical",
-        ];
-        words.contains(&w)
-    };
+    let qualifies = |w: &str| QUALIFIERS.contains(&w);
     while next < at + 6 && word(toks, next).is_some_and(qualifies) {
         next += 1;
     }

@@ -206,44 +206,35 @@ fn noun_with_denominators(toks: &[Tok], at: usize) -> Option<Unit> {
         "t" => (toks.get(at + 1)?.sign() == Some('/')).then_some("tok"),
         _ => noun_of(noun),
     };
-    // A word that this table does not know counts if a time follows at once: "parcels an hour".
+    let (per, time, to) = denominators(toks, after_noun(toks, at, known.is_some()));
+    let name = match (known, time_of(noun)) {
+        (Some(known), _) => known,
+        // A word that the table does not know counts if a time follows: "parcels an hour".
+        (None, Some(hours)) if time.is_some() => hours.short,
+        (None, None) if time.is_some() && is_plain_noun(noun) => noun,
+        _ => return None,
+    };
+    Some(Unit {
+        noun: name.into(),
+        time,
+        per,
+        to,
+    })
+}
+
+/// Where the denominators of the noun at `at` begin: after it, or after words that qualify it.
+fn after_noun(toks: &[Tok], at: usize, known: bool) -> usize {
+    let qualifies = |i: usize| {
+        let word = toks.get(i).and_then(Tok::word);
+        word.is_some_and(|w| BETWEEN.contains(&w)) && !begins_denominator(toks, i)
+    };
     let mut next = at + 1;
-    if known.is_some() {
-        while next < at + 4
-            && word(next).is_some_and(|w| BETWEEN.contains(&w))
-            && !begins_denominator(toks, next)
-        {
-            next += 1;
-        }
+    while known && next < at + 4 && qualifies(next) {
+        next += 1;
     }
-    if !begins_denominator(toks, next) {
-        next = at + 1;
-    }
-    let (per, time, to) = denominators(toks, next);
-    let is_hours = time_of(noun).is_some();
-    match (known, time, per) {
-        (Some(noun), ..) => Some(Unit {
-            noun: noun.into(),
-            time,
-            per,
-            to,
-        }),
-        (None, Some(_), _) if is_hours => {
-            let noun = time_of(noun).map_or(noun, |t| t.short);
-            Some(Unit {
-                noun: noun.into(),
-                time,
-                per,
-                to,
-            })
-        }
-        (None, Some(_), _) if is_plain_noun(noun) => Some(Unit {
-            noun: noun.into(),
-            time,
-            per,
-            to,
-        }),
-        _ => None,
+    match begins_denominator(toks, next) {
+        true => next,
+        false => at + 1,
     }
 }
 
@@ -292,6 +283,32 @@ fn denominators(toks: &[Tok], mut at: usize) -> (Option<Entity>, Option<Time>, u
     (per, time, at)
 }
 
+/// Words between "per" and what a rate is per.
+const QUALIFIERS: [&str; 22] = [
+    "single",
+    "individual",
+    "active",
+    "concurrent",
+    "decode",
+    "prefill",
+    "deployed",
+    "nvidia",
+    "amd",
+    "support",
+    "million",
+    "parallel",
+    "human",
+    "dgx",
+    "blackwell",
+    "hopper",
+    "generation",
+    "ci",
+    "physical",
+    "one",
+    "inference",
+    "compute",
+];
+
 /// One denominator: a time, or, where `any`, an entity after words that qualify it.
 fn denominator(
     toks: &[Tok],
@@ -310,33 +327,7 @@ fn denominator(
     if let Some(time) = word(at).and_then(time_of) {
         return Some((None, Some(time), at + 1));
     }
-    let qualifying = |w: &str| {
-        let words = [
-            "single",
-            "individual",
-            "active",
-            "concurrent",
-            "decode",
-            "prefill",
-            "deployed",
-            "nvidia",
-            "amd",
-            "support",
-            "million",
-            "parallel",
-            "human",
-            "dgx",
-            "blackwell",
-            "hopper",
-            "generation",
-            "ci",
-            "physical",
-            "one",
-            "inference",
-            "compute",
-        ];
-        words.contains(&w) || is_accelerator(w)
-    };
+    let qualifying = |w: &str| QUALIFIERS.contains(&w) || is_accelerator(w);
     let mut end = at;
     while any && end < at + 3 && word(end).is_some_and(qualifying) {
         end += 1;

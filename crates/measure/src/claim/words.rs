@@ -101,6 +101,41 @@ pub(super) fn softeners(toks: &[Tok], range: &Range<usize>) -> Vec<&'static str>
     names
 }
 
+/// Words of a statistic.
+const STATISTICS: [(&str, Statistic); 31] = [
+    ("peak", Statistic::Peak),
+    ("peaks", Statistic::Peak),
+    ("peaked", Statistic::Peak),
+    ("peaking", Statistic::Peak),
+    ("max", Statistic::Peak),
+    ("maximum", Statistic::Peak),
+    ("maxes", Statistic::Peak),
+    ("best", Statistic::Peak),
+    ("record", Statistic::Peak),
+    ("highest", Statistic::Peak),
+    ("fastest", Statistic::Peak),
+    ("burst", Statistic::Peak),
+    ("bursts", Statistic::Peak),
+    ("tops out", Statistic::Peak),
+    ("mean", Statistic::Mean),
+    ("average", Statistic::Mean),
+    ("averages", Statistic::Mean),
+    ("averaged", Statistic::Mean),
+    ("averaging", Statistic::Mean),
+    ("avg", Statistic::Mean),
+    ("median", Statistic::Median),
+    ("p50", Statistic::Median),
+    ("sustained", Statistic::Sustained),
+    ("sustains", Statistic::Sustained),
+    ("sustain", Statistic::Sustained),
+    ("steady", Statistic::Sustained),
+    ("minimum", Statistic::Slowest),
+    ("slowest", Statistic::Slowest),
+    ("worst", Statistic::Slowest),
+    ("p95", Statistic::Tail),
+    ("p99", Statistic::Tail),
+];
+
 /// Peak, mean, … by the word nearest to the number at `at`, words of the load apart.
 pub(super) fn statistic(
     toks: &[Tok],
@@ -108,40 +143,7 @@ pub(super) fn statistic(
     at: usize,
     load: &[Range<usize>],
 ) -> Option<Statistic> {
-    const WORDS: [(&str, Statistic); 31] = [
-        ("peak", Statistic::Peak),
-        ("peaks", Statistic::Peak),
-        ("peaked", Statistic::Peak),
-        ("peaking", Statistic::Peak),
-        ("max", Statistic::Peak),
-        ("maximum", Statistic::Peak),
-        ("maxes", Statistic::Peak),
-        ("best", Statistic::Peak),
-        ("record", Statistic::Peak),
-        ("highest", Statistic::Peak),
-        ("fastest", Statistic::Peak),
-        ("burst", Statistic::Peak),
-        ("bursts", Statistic::Peak),
-        ("tops out", Statistic::Peak),
-        ("mean", Statistic::Mean),
-        ("average", Statistic::Mean),
-        ("averages", Statistic::Mean),
-        ("averaged", Statistic::Mean),
-        ("averaging", Statistic::Mean),
-        ("avg", Statistic::Mean),
-        ("median", Statistic::Median),
-        ("p50", Statistic::Median),
-        ("sustained", Statistic::Sustained),
-        ("sustains", Statistic::Sustained),
-        ("sustain", Statistic::Sustained),
-        ("steady", Statistic::Sustained),
-        ("minimum", Statistic::Slowest),
-        ("slowest", Statistic::Slowest),
-        ("worst", Statistic::Slowest),
-        ("p95", Statistic::Tail),
-        ("p99", Statistic::Tail),
-    ];
-    let phrases: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
+    let phrases: Vec<&str> = STATISTICS.iter().map(|(word, _)| *word).collect();
     let mut found = find(toks, range, &phrases);
     let of_load = |w: Option<&str>| {
         matches!(
@@ -179,7 +181,7 @@ pub(super) fn statistic(
             && !(extreme && (of_load(word(toks, i + 1)) || of_load(before)))
     });
     let (_, nearest) = found.into_iter().min_by_key(|(i, _)| i.abs_diff(at))?;
-    WORDS
+    STATISTICS
         .iter()
         .find(|(word, _)| *word == nearest)
         .map(|(_, s)| *s)
@@ -323,67 +325,73 @@ fn after_rate(toks: &[Tok], at: usize) -> bool {
         .is_some_and(|w| time_of(w).is_some() || w == "tps")
 }
 
+/// Words that put the wait for the first token into the time.
+const WITH_THE_WAIT: [&str; 21] = [
+    "end to end",
+    "e2e",
+    "including ttft",
+    "including prefill",
+    "including the prefill",
+    "including time to first token",
+    "including the wait",
+    "including prompt processing",
+    "including first token",
+    "including the first token",
+    "includes ttft",
+    "includes prefill",
+    "prefill included",
+    "ttft included",
+    "wall clock",
+    "from request to last token",
+    "including queueing",
+    "including the time to first token",
+    "includes the wait",
+    "from sending",
+    "with ttft",
+];
+
+/// Words that leave it out.
+const WITHOUT_THE_WAIT: [&str; 28] = [
+    "after the first token",
+    "after first token",
+    "after first chunk",
+    "after the first chunk",
+    "excluding ttft",
+    "excluding prefill",
+    "excluding the prefill",
+    "excludes ttft",
+    "excluding time to first token",
+    "excluding the first token",
+    "excluding prompt",
+    "without ttft",
+    "without prefill",
+    "without the wait",
+    "not counting ttft",
+    "not counting prefill",
+    "not including ttft",
+    "not including prefill",
+    "decode",
+    "decoding",
+    "decodes",
+    "ignoring prefill",
+    "ignoring ttft",
+    "once it starts",
+    "inter token",
+    "not counting the wait",
+    "excluding the wait",
+    "prefill excluded",
+];
+
 /// Whether the wait for the first token is in the time, where words say so.
 pub(super) fn ttft_included(toks: &[Tok], range: &Range<usize>) -> Option<bool> {
-    const IN: [&str; 21] = [
-        "end to end",
-        "e2e",
-        "including ttft",
-        "including prefill",
-        "including the prefill",
-        "including time to first token",
-        "including the wait",
-        "including prompt processing",
-        "including first token",
-        "including the first token",
-        "includes ttft",
-        "includes prefill",
-        "prefill included",
-        "ttft included",
-        "wall clock",
-        "from request to last token",
-        "including queueing",
-        "including the time to first token",
-        "includes the wait",
-        "from sending",
-        "with ttft",
-    ];
-    const OUT: [&str; 28] = [
-        "after the first token",
-        "after first token",
-        "after first chunk",
-        "after the first chunk",
-        "excluding ttft",
-        "excluding prefill",
-        "excluding the prefill",
-        "excludes ttft",
-        "excluding time to first token",
-        "excluding the first token",
-        "excluding prompt",
-        "without ttft",
-        "without prefill",
-        "without the wait",
-        "not counting ttft",
-        "not counting prefill",
-        "not including ttft",
-        "not including prefill",
-        "decode",
-        "decoding",
-        "decodes",
-        "ignoring prefill",
-        "ignoring ttft",
-        "once it starts",
-        "inter token",
-        "not counting the wait",
-        "excluding the wait",
-        "prefill excluded",
-    ];
-    let out = find(toks, range, &OUT).iter().any(|(at, phrase)| {
-        // "decode GPU" names a machine.
-        !phrase.starts_with("decod")
-            || super::entity::entity_of(word(toks, at + 1).unwrap_or("")).is_none()
-    });
-    let included = find(toks, range, &IN)
+    let out = find(toks, range, &WITHOUT_THE_WAIT)
+        .iter()
+        .any(|(at, phrase)| {
+            // "decode GPU" names a machine.
+            !phrase.starts_with("decod")
+                || super::entity::entity_of(word(toks, at + 1).unwrap_or("")).is_none()
+        });
+    let included = find(toks, range, &WITH_THE_WAIT)
         .iter()
         .any(|(at, _)| at.checked_sub(1).and_then(|i| word(toks, i)) != Some("not"));
     match (included, out) {

@@ -148,6 +148,8 @@ pub enum NoTally {
     NothingUsed,
     /// All work began and ended at one instant.
     NoTime,
+    /// The amounts of all rows are 0.
+    NothingCounted,
     /// Some times count from 1970 and others from the file's own origin.
     MixedTimes,
 }

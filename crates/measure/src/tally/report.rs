@@ -146,26 +146,56 @@ pub struct Peak {
 const WINDOW: &str = "first start to last end, ramp and drain included";
 
 pub(super) fn build(tally: Tally) -> Result<TallyReport, NoTally> {
+    let times = times(&tally)?;
+    let (amount, work_s) = (tally.amount as f64 / 1e6, tally.busy as f64 / 1e9);
+    if tally.amount == 0 {
+        return Err(NoTally::NothingCounted);
+    }
+    let held = Span::exactly(work_s / times.seconds).ok_or(NoTally::NoTime)?;
+    let stated = stated(&tally, &times, amount).ok_or(NoTally::NoTime)?;
+    let unit = stated.unit.clone();
+    Ok(TallyReport {
+        schema: SCHEMA,
+        per_row: of_rows("row_rate", unit.clone(), &tally.rates, tally.used),
+        durations: of_rows("duration", "s".into(), &tally.durations, tally.used),
+        per_worker: tally.options.by_worker.then(|| per_worker(&tally, &unit)),
+        peak: peak(&tally, &times, stated.value.low()),
+        books: Books {
+            rows: tally.rows,
+            used: tally.used,
+            excluded: tally.excluded,
+            took_no_time: tally.instant,
+        },
+        times,
+        amount,
+        work_s,
+        held_concurrency: held.low(),
+        readings: readings(&stated, Streams::Held(held)),
+        unit: tally.options.unit,
+    })
+}
+
+fn times(tally: &Tally) -> Result<Times, NoTally> {
     let (start, end) = tally.span.ok_or(NoTally::NothingUsed)?;
-    let absolute = tally
-        .written
-        .keys()
-        .filter(|written| written.is_absolute())
-        .count();
+    let is_absolute = |written: &&Written| written.is_absolute();
+    let absolute = tally.written.keys().filter(is_absolute).count();
     if absolute > 0 && absolute < tally.written.len() {
         return Err(NoTally::MixedTimes);
     }
-    let nanos = i128::from(end) - i128::from(start);
-    let (seconds, work_s) = (nanos as f64 / 1e9, tally.busy as f64 / 1e9);
-    let amount = tally.amount as f64 / 1e6;
-    let rate = Span::exactly(amount / seconds);
-    let held = Span::exactly(work_s / seconds);
-    let (Some(rate), Some(held)) = (rate, held) else {
-        return Err(NoTally::NoTime);
-    };
-    let unit = format!("{}/s", tally.options.unit);
-    let stated = Stated {
-        seconds: Some(seconds),
+    Ok(Times {
+        seconds: (i128::from(end) - i128::from(start)) as f64 / 1e9,
+        start_s: start as f64 / 1e9,
+        end_s: end as f64 / 1e9,
+        rule: WINDOW,
+        written: tally.written.clone(),
+    })
+}
+
+/// The system's rate as a stated one; `None` where there is no time to divide by.
+fn stated(tally: &Tally, times: &Times, amount: f64) -> Option<Stated> {
+    let rate = Span::exactly(amount / times.seconds)?;
+    Some(Stated {
+        seconds: Some(times.seconds),
         population: Some(StatedPopulation {
             kept: tally.used,
             of: Some(tally.rows),
@@ -173,65 +203,21 @@ pub(super) fn build(tally: Tally) -> Result<TallyReport, NoTally> {
         }),
         numerator: Some(StatedNumerator {
             count: amount,
-            source: source(&tally),
+            source: source(tally),
         }),
-        ..Stated::new(rate, unit.clone())
+        ..Stated::new(rate, format!("{}/s", tally.options.unit))
+    })
+}
+
+fn of_rows(metric: &'static str, unit: String, sketch: &Sketch, used: u64) -> Spread {
+    let names = Names {
+        metric,
+        unit,
+        rule: "start to end of a row",
+        scope: "per_stream",
     };
-    let row = tally
-        .durations
-        .at(tally.durations.n() / 2 + 1)
-        .unwrap_or(0.0);
-    let span = i64::try_from(nanos).unwrap_or(i64::MAX);
-    let found = tally.windows.clone().peak(span, (row * 1e9) as i64);
-    let peak = peak(found, rate.low(), row);
-    let of_rows = |metric, unit, rule, sketch: &Sketch| {
-        spread(
-            Names {
-                metric,
-                unit,
-                rule,
-                scope: "per_stream",
-            },
-            tally.used,
-            sketch.n(),
-            sketch.ends(),
-            |rank| sketch.at(rank),
-        )
-    };
-    Ok(TallyReport {
-        schema: SCHEMA,
-        per_row: of_rows(
-            "row_rate",
-            unit.clone(),
-            "start to end of a row",
-            &tally.rates,
-        ),
-        durations: of_rows(
-            "duration",
-            "s".into(),
-            "start to end of a row",
-            &tally.durations,
-        ),
-        per_worker: tally.options.by_worker.then(|| per_worker(&tally, &unit)),
-        books: Books {
-            rows: tally.rows,
-            used: tally.used,
-            excluded: tally.excluded.clone(),
-            took_no_time: tally.instant,
-        },
-        times: Times {
-            seconds,
-            start_s: start as f64 / 1e9,
-            end_s: end as f64 / 1e9,
-            rule: WINDOW,
-            written: tally.written.clone(),
-        },
-        amount,
-        work_s,
-        held_concurrency: held.low(),
-        readings: readings(&stated, Streams::Held(held)),
-        unit: tally.options.unit,
-        peak,
+    spread(names, used, sketch.n(), sketch.ends(), |rank| {
+        sketch.at(rank)
     })
 }
 
@@ -242,8 +228,11 @@ fn source(tally: &Tally) -> String {
     }
 }
 
-fn peak(found: Result<(i64, i64, u128), &'static str>, mean: f64, row: f64) -> Peak {
-    match found {
+fn peak(tally: &Tally, times: &Times, mean: f64) -> Peak {
+    let middle = tally.durations.n() / 2 + 1;
+    let row = tally.durations.at(middle).unwrap_or(0.0);
+    let span = (times.seconds * 1e9) as i64;
+    match tally.windows.clone().peak(span, (row * 1e9) as i64) {
         Ok((start, width, amount)) => {
             let value = amount as f64 * 1e3 / width as f64;
             Peak {

@@ -107,6 +107,12 @@ fn what_cannot_be_tallied() {
         tally(named("x"), &[("5", "5", "a", "")]),
         Err(NoTally::NoTime)
     );
+    let nothing = [("5", "6", "a", "0")];
+    let by_units = Options {
+        by_units: true,
+        ..named("x")
+    };
+    assert_eq!(tally(by_units, &nothing), Err(NoTally::NothingCounted));
     let mixed = [("5", "6", "a", ""), ("1767600000", "1767600001", "a", "")];
     assert_eq!(tally(named("x"), &mixed), Err(NoTally::MixedTimes));
 }

@@ -231,59 +231,56 @@ fn sentence(
     seen: &Seen,
     streams: u32,
 ) -> String {
-    let unit = if question.what == What::Requests {
-        "req/s"
-    } else {
-        "tok/s"
+    let unit = match question.what {
+        What::Requests => "req/s",
+        _ => "tok/s",
     };
     let value = format!("{} {unit}", number(question.value));
-    let of = |scope: Scope| {
-        let chosen = rests
-            .iter()
-            .filter(|r| r.reading == scope && r.value.is_some())
-            .min_by_key(|r| r.agrees != Some(true))?;
-        Some(format!(
-            "{} {}",
-            crate::rate::significant(chosen.value?),
-            chosen.unit
-        ))
-    };
-    let (system, stream) = (of(Scope::System), of(Scope::PerStream));
-    let shown = |found: Option<String>| found.unwrap_or_else(|| "not observed".into());
     let both = format!(
         "with {streams} streams the system made {} and one stream {}",
-        shown(system),
-        shown(stream)
+        shown(rests, Scope::System),
+        shown(rests, Scope::PerStream)
     );
-    let verdict = match answer {
-        Answer::Aggregate if question.scope == Some(Scope::PerStream) => format!(
-            "{value} is claimed of one stream and agrees with the aggregate reading only: {both}."
-        ),
-        Answer::PerStream if question.scope == Some(Scope::System) => format!(
-            "{value} is claimed of the system and agrees with the per-stream reading only: {both}."
-        ),
-        Answer::Aggregate => format!("{value} agrees with the aggregate reading: {both}."),
-        Answer::PerStream => format!("{value} agrees with the per-stream reading: {both}."),
-        Answer::Both => {
-            format!("{value} agrees with both readings, which are not told apart here: {both}.")
+    let verdict = match (answer, question.scope) {
+        (Answer::Aggregate, Some(Scope::PerStream)) => {
+            format!("{value} is claimed of one stream and agrees with the aggregate reading only")
         }
-        Answer::BurstArtefact => format!(
-            "{value} is a burst artefact: {}; {both}.",
-            seen.burst.as_deref().unwrap_or("the answers came at once")
-        ),
-        Answer::Neither => format!("{value} agrees with neither reading: {both}."),
-        Answer::CannotTell => {
-            let why = seen
-                .invalid
-                .as_deref()
-                .unwrap_or("one of the two was not observed well enough");
-            format!("Cannot tell: {why}; {both}.")
+        (Answer::PerStream, Some(Scope::System)) => {
+            format!("{value} is claimed of the system and agrees with the per-stream reading only")
+        }
+        (Answer::Aggregate, _) => format!("{value} agrees with the aggregate reading"),
+        (Answer::PerStream, _) => format!("{value} agrees with the per-stream reading"),
+        (Answer::Both, _) => {
+            format!("{value} agrees with both readings, which are not told apart here")
+        }
+        (Answer::BurstArtefact, _) => {
+            let burst = seen.burst.as_deref().unwrap_or("the answers came at once");
+            format!("{value} is a burst artefact: {burst}")
+        }
+        (Answer::Neither, _) => format!("{value} agrees with neither reading"),
+        (Answer::CannotTell, _) => {
+            let why = seen.invalid.as_deref();
+            let why = why.unwrap_or("one of the two readings was not observed well enough");
+            format!("cannot tell: {why}")
         }
     };
-    match seen.refuted {
-        true => format!(
-            "{verdict} Concurrency 1 rules the per-stream reading out: a stream alone is slower than that."
-        ),
-        false => verdict,
-    }
+    let refuted = match seen.refuted {
+        true => {
+            " Concurrency 1 rules the per-stream reading out: a stream alone is slower than that."
+        }
+        false => "",
+    };
+    format!("{verdict}; {both}.{refuted}")
+}
+
+/// The figure of one reading that agrees, else the first that was observed.
+fn shown(rests: &[Rests], scope: Scope) -> String {
+    rests
+        .iter()
+        .filter(|r| r.reading == scope)
+        .filter_map(|r| Some((r.agrees != Some(true), r.value?, &r.unit)))
+        .min_by_key(|(differs, ..)| *differs)
+        .map_or("not observed".into(), |(_, value, unit)| {
+            format!("{} {unit}", crate::rate::significant(value))
+        })
 }
