@@ -31,6 +31,8 @@ pub enum Command {
     Claim(Box<ClaimArgs>),
     /// Print the page of a run from its record file alone
     Report(ReportArgs),
+    /// Sum up a log of work by parallel workers: the rate of all, of one, and how many at once
+    Tally(TallyArgs),
     /// Run the simulated server alone
     Serve(ServeArgs),
     /// Print shell completions
@@ -179,6 +181,104 @@ pub struct ClaimArgs {
     /// What is asked of the endpoint, and how
     #[command(flatten)]
     pub endpoint: EndpointArgs,
+}
+
+/// Units of times that are numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TimeUnitName {
+    /// Seconds
+    S,
+    /// Milliseconds
+    Ms,
+    /// Microseconds
+    Us,
+    /// Nanoseconds
+    Ns,
+}
+
+/// Units of durations that are numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DurationUnitName {
+    /// Seconds
+    S,
+    /// Milliseconds
+    Ms,
+    /// Microseconds
+    Us,
+    /// Nanoseconds
+    Ns,
+    /// Minutes
+    Min,
+    /// Hours
+    H,
+}
+
+/// Bases of time that rates are shown in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PerName {
+    /// A second
+    Second,
+    /// A minute
+    Minute,
+    /// An hour
+    Hour,
+    /// A day
+    Day,
+}
+
+/// Flags of `denom tally`.
+#[derive(Debug, Args)]
+pub struct TallyArgs {
+    /// CSV with a header, or JSON lines; - is stdin
+    #[arg(value_name = "FILE", required_unless_present = "schema")]
+    pub file: Option<PathBuf>,
+    /// Column with the start of each piece of work
+    #[arg(long, value_name = "COL", required_unless_present = "schema")]
+    pub start: Option<String>,
+    /// Column with its end
+    #[arg(
+        long,
+        value_name = "COL",
+        required_unless_present_any = ["duration", "schema"],
+        conflicts_with = "duration"
+    )]
+    pub end: Option<String>,
+    /// Column with its duration, instead of an end
+    #[arg(long, value_name = "COL")]
+    pub duration: Option<String>,
+    /// Column with who did it
+    #[arg(long, value_name = "COL")]
+    pub worker: Option<String>,
+    /// Column with how much it was [default: one a row]
+    #[arg(long, value_name = "COL")]
+    pub units: Option<String>,
+    /// What is counted [default: the name of the --units column, else rows]
+    #[arg(long, value_name = "NAME")]
+    pub unit: Option<String>,
+    /// Unit of times that are numbers [default: by magnitude]
+    #[arg(long, value_enum, value_name = "UNIT")]
+    pub time_unit: Option<TimeUnitName>,
+    /// Unit of durations that are numbers
+    #[arg(
+        long,
+        value_enum,
+        value_name = "UNIT",
+        default_value = "s",
+        requires = "duration"
+    )]
+    pub duration_unit: DurationUnitName,
+    /// Length of the window that the peak is found in [default: the longest of which 20 fit]
+    #[arg(long, value_name = "TIME")]
+    pub peak_window: Option<Time>,
+    /// Base of time on the page [default: by the size of the rates]
+    #[arg(long, value_enum, value_name = "TIME")]
+    pub per: Option<PerName>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = ClaimFormat::Text)]
+    pub format: ClaimFormat,
+    /// Print the JSON schema of --format json
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
 }
 
 /// Flags of `denom report`.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use denom::cli::{Cli, Command};
-use denom::commands::{claim, demo, report, run, serve};
+use denom::commands::{claim, demo, report, run, serve, tally};
 use denom::exit;
 
 fn main() -> ExitCode {
@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         Command::Run(args) => exit::end(run::run(*args)),
         Command::Claim(args) => exit::end(claim::run(*args)),
         Command::Report(args) => exit::end(report::run(&args)),
+        Command::Tally(args) => exit::end(tally::run(&args)),
         Command::Serve(args) => serve::run(args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "denom", &mut std::io::stdout());

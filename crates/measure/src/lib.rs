@@ -23,6 +23,7 @@ pub mod rows;
 pub mod scrub;
 pub mod stamp;
 pub mod stated;
+pub mod tally;
 pub mod time;
 pub mod tokens;
 pub mod trace;

@@ -5,6 +5,7 @@ pub mod demo;
 pub mod report;
 pub mod run;
 pub mod serve;
+pub mod tally;
 
 mod discover;
 mod header;

@@ -8,6 +8,7 @@ mod facts;
 mod grid;
 mod markdown;
 pub mod rows;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -7,3 +7,4 @@ mod instants;
 mod run;
 mod serve;
 mod sim;
+mod tally;
