@@ -11,6 +11,7 @@ pub mod figure;
 pub mod judge;
 pub mod level;
 pub mod plan;
+pub mod probe;
 pub mod prompt;
 pub mod quantile;
 pub mod rate;
