@@ -109,8 +109,8 @@ impl Config {
         refuse_contradictions(&args, &body)?;
         let (headers, scrub) = headers(&args, &endpoint)?;
         let options = TlsOptions {
-            extra_ca: args.cacert.clone(),
-            insecure: args.insecure,
+            extra_ca: args.connection.cacert.clone(),
+            insecure: args.connection.insecure,
         };
         let tls = match endpoint.tls {
             true => Some(
@@ -132,14 +132,14 @@ impl Config {
             headers,
             scrub: Arc::new(scrub),
             tls,
-            insecure: args.insecure,
+            insecure: args.connection.insecure,
             timeout: args.timeout.0,
             max_time: args.max_time.map(|time| time.0),
             guards: Guards {
                 min_chunks: args.min_chunks,
                 min_interval: args.min_interval.0,
             },
-            stamp: match args.stamp {
+            stamp: match args.connection.stamp {
                 StampName::Kernel => StampMode::Kernel,
                 StampName::Read => StampMode::Read,
             },
@@ -240,7 +240,7 @@ fn headers(
 ) -> Result<(Vec<(HeaderName, HeaderValue)>, Scrub), Failure> {
     let mut headers = Vec::new();
     let mut forms = Vec::new();
-    for given in &args.header {
+    for given in &args.connection.header {
         let (name, value) = given
             .split_once(':')
             .ok_or_else(|| Failure::usage("--header needs 'Name: value' with a colon"))?;
@@ -265,7 +265,7 @@ fn headers(
         headers.push((AUTHORIZATION, key.bearer().map_err(Failure::usage)?));
     }
     let secret = headers.iter().any(|(name, _)| is_secret(name));
-    if secret && !endpoint.tls && !endpoint.is_loopback() && !args.allow_plaintext_key {
+    if secret && !endpoint.tls && !endpoint.is_loopback() && !args.connection.allow_plaintext_key {
         return Err(Failure::usage(format!(
             "a key would go to {} over http, readable on the way: use https, or --allow-plaintext-key if you mean it; nothing was sent",
             endpoint.host
@@ -283,7 +283,7 @@ fn is_secret(name: &HeaderName) -> bool {
 }
 
 fn key(args: &RunArgs, given: bool) -> Result<Option<Secret>, Failure> {
-    let name = match (&args.api_key_env, given) {
+    let name = match (&args.connection.api_key_env, given) {
         (Some(_), true) => {
             return Err(Failure::usage(
                 "--api-key-env contradicts --header 'Authorization: …': give one of them",
@@ -294,7 +294,7 @@ fn key(args: &RunArgs, given: bool) -> Result<Option<Secret>, Failure> {
         (None, false) => USUAL_KEY,
     };
     let found = std::env::var(name).ok().and_then(Secret::new);
-    match (found, &args.api_key_env) {
+    match (found, &args.connection.api_key_env) {
         (None, Some(name)) => Err(Failure::usage(format!(
             "the environment variable {name} named by --api-key-env is not set or empty"
         ))),

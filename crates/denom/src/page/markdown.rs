@@ -39,7 +39,7 @@ pub fn markdown(report: &Report) -> String {
     out
 }
 
-fn list(out: &mut String, facts: &[facts::Fact]) {
+pub(super) fn list(out: &mut String, facts: &[facts::Fact]) {
     for (label, said) in facts {
         out.push_str(&format!("- {label}: {}\n", escaped(said)));
     }

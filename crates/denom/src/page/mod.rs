@@ -6,6 +6,7 @@ pub mod escape;
 mod facts;
 mod grid;
 mod markdown;
+pub mod probe;
 pub mod rows;
 #[cfg(test)]
 mod tests;

@@ -74,7 +74,7 @@ impl Paper {
         self.out.push('\n');
     }
 
-    fn loud(&mut self, said: &str) {
+    pub(super) fn loud(&mut self, said: &str) {
         let said = format!("!! {} !!", line(said));
         for part in textwrap::wrap(&said, self.style.width.max(20)) {
             let part = self.style.bold(&part);
@@ -83,7 +83,7 @@ impl Paper {
         }
     }
 
-    fn facts(&mut self, facts: &[Fact]) {
+    pub(super) fn facts(&mut self, facts: &[Fact]) {
         let mut last = "";
         for (label, said) in facts {
             let shown = if *label == last { "" } else { *label };

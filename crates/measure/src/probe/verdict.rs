@@ -172,18 +172,29 @@ pub fn verdict(samples: &[Sample], lengthened: &Lengthened, fits: Option<&Fits>)
         }
         return plain(Kind::Buffers, buffers_text(samples, fits));
     }
-    let (low, high) = (percent(fits.share[0]), percent(fits.share[1]));
+    let waits = range(fits.share[0], fits.share[1]);
     cannot(
         "between",
         &format!(
-            "first content waits for {low} to {high} of an answer's time, which fits neither a path that streams nor one that holds the whole answer"
+            "first content waits for {waits} of an answer's time, which fits neither a path that streams nor one that holds the whole answer"
         ),
         "a quieter server or path, or longer answers: --lengths 64,256,1024",
     )
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
+    // A share of no more than half a hundredth below zero is none.
+    let whole = (100.0 * share).round();
+    format!("{} %", if whole == 0.0 { 0.0 } else { whole })
+}
+
+/// From one share to another, once where they print alike.
+fn range(low: f64, high: f64) -> String {
+    let (low, high) = (percent(low), percent(high));
+    match low == high {
+        true => format!("about {low}"),
+        false => format!("{low} to {high}"),
+    }
 }
 
 /// Why nothing can be said at all.
@@ -325,9 +336,8 @@ pub fn evidence(samples: &[Sample], counted: Counted, fits: Option<&Fits>) -> Ve
         all.push(Evidence::new(
             "held_share",
             format!(
-                "so first content waits for {} to {} of the time an answer takes (streams: below 25 %; holds: above 50 %)",
-                percent(low),
-                percent(high)
+                "so first content waits for {} of the time an answer takes (streams: below 25 %; holds: above 50 %)",
+                range(low, high)
             ),
             &[("low", low), ("high", high)],
         ));
