@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use measure::api::Api;
 use measure::probe;
 use measure::prompt::Lengths;
 
@@ -54,11 +56,13 @@ pub enum Format {
     Csv,
 }
 
-/// APIs by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ApiName {
-    /// OpenAI chat completions and what speaks it
-    OpenaiChat,
+/// Reads the name of an API, and lists all names in help and refusals.
+fn api_parser() -> impl TypedValueParser<Value = Api> {
+    let names = Api::ALL.iter().map(|api| api.name());
+    PossibleValuesParser::new(names).try_map(|name| {
+        let named = |api: &&Api| api.name() == name;
+        Api::ALL.iter().find(named).copied().ok_or("no such API")
+    })
 }
 
 /// How arrivals are stamped.
@@ -163,8 +167,8 @@ pub struct ProbeArgs {
     #[arg(short, long)]
     pub model: Option<String>,
     /// API [default: by the URL's path, else asked of the server]
-    #[arg(long, value_enum)]
-    pub api: Option<ApiName>,
+    #[arg(long, value_parser = api_parser())]
+    pub api: Option<Api>,
 
     /// Three output lengths to ask for [default: 16,64,256, shorter for a slow server]
     #[arg(long, value_name = "A,B,C", help_heading = "Requests")]
@@ -242,8 +246,8 @@ pub struct RunArgs {
     #[arg(short, long)]
     pub model: Option<String>,
     /// API [default: by the URL's path, else asked of the server]
-    #[arg(long, value_enum)]
-    pub api: Option<ApiName>,
+    #[arg(long, value_parser = api_parser())]
+    pub api: Option<Api>,
 
     /// Streams at once, one level each
     #[arg(

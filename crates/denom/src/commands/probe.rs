@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::run::{job, out, style};
 use crate::cli::{Cli, Command, ProbeArgs, ProbeFormat, RunArgs};
 use crate::clock::RunClock;
-use crate::config::Config;
+use crate::config::{ASSUMED, Config};
 use crate::drive::probe::{Asked, Going, Probed, Route, drive};
 use crate::drive::{Form, Shown, body};
 use crate::exit::{self, Failure};
@@ -41,7 +41,7 @@ impl Reached {
     /// Its address, for people and files.
     fn url(&self) -> String {
         let endpoint = &self.config.endpoint;
-        endpoint.shown(&endpoint.path_for(self.found.api))
+        endpoint.shown(&endpoint.path_for(self.found.api, &self.found.model, true))
     }
 
     fn found(&self) -> Found {
@@ -365,8 +365,8 @@ fn dry_run(args: &ProbeArgs, sides: &[Side], lengths: Lengths, cost: Cost) -> Re
     let mut text = String::from("nothing was sent. These would be asked, in turns:\n");
     for side in sides {
         let endpoint = &side.config.endpoint;
-        let api = side.config.api.unwrap_or(measure::api::Api::OpenaiChat);
-        let url = endpoint.shown(&endpoint.path_for(api));
+        let found = placeholder(&side.config);
+        let url = endpoint.shown(&endpoint.path_for(found.api, &found.model, true));
         text.push_str(&format!("  {} POST {url}\n", side.way.name()));
     }
     let places = plan::order(args.seed);
@@ -411,7 +411,7 @@ fn placeholder(config: &Config) -> Found {
             addrs: vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, endpoint.port))],
             dns: None,
         },
-        api: config.api.unwrap_or(measure::api::Api::OpenaiChat),
+        api: config.api.unwrap_or(ASSUMED),
         model: config
             .model
             .clone()
