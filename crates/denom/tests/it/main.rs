@@ -2,6 +2,8 @@
 
 mod exact;
 mod instants;
+mod path;
+mod probe;
 mod run;
 mod serve;
 mod sim;

@@ -7,10 +7,10 @@ use super::slope::median;
 const SILENCE: f64 = 0.020;
 /// Times longer than between the events of a bundle that the silence must be.
 const CONTRAST: f64 = 5.0;
-/// Spread (interquartile range over median) up to which sizes or times count as alike.
-const ALIKE: f64 = 0.35;
+/// Spread (mean distance from the median, over it) up to which sizes or times count as alike.
+const ALIKE: f64 = 0.25;
 /// Spreads closer than this do not tell size from time by themselves.
-const CLOSE: f64 = 0.05;
+const CLOSE: f64 = 0.005;
 /// Whole bundles from which there is something to say.
 const ENOUGH: usize = 3;
 
@@ -30,7 +30,7 @@ pub enum Cut {
 pub struct Spread {
     /// The median.
     pub middle: f64,
-    /// Interquartile range over the median.
+    /// Mean distance from the median, over the median.
     pub relative: f64,
     /// Of how many.
     pub n: u64,
@@ -137,10 +137,10 @@ fn spread(mut values: Vec<f64>) -> Option<Spread> {
     }
     values.sort_by(f64::total_cmp);
     let middle = median(&values)?;
-    let at = |share: usize| values[(values.len() - 1) * share / 4];
+    let apart: f64 = values.iter().map(|value| (value - middle).abs()).sum();
     Some(Spread {
         middle,
-        relative: (at(3) - at(1)) / middle,
+        relative: apart / values.len() as f64 / middle,
         n: values.len() as u64,
     })
 }
@@ -153,7 +153,8 @@ fn cut(bytes: Option<Spread>, seconds: Option<Spread>) -> Cut {
         (None, Some(seconds)) => Cut::ByTime(seconds),
         (Some(bytes), Some(seconds)) => {
             let difference = bytes.relative - seconds.relative;
-            // At a steady pace both are alike. A buffer is full at a round size.
+            // Whatever does the cutting is alike to the last; what follows from it varies by an
+            // event. At a pace that fits both are alike: a full buffer has a round size.
             let by_size = match difference.abs() < CLOSE {
                 true => is_round(bytes.middle),
                 false => difference < 0.0,
@@ -166,8 +167,8 @@ fn cut(bytes: Option<Spread>, seconds: Option<Spread>) -> Cut {
     }
 }
 
-/// Within a hundredth of a whole number of KiB.
+/// Within a five-hundredth of a whole number of KiB.
 fn is_round(bytes: f64) -> bool {
     let nearest = (bytes / 1024.0).round().max(1.0) * 1024.0;
-    (bytes - nearest).abs() <= nearest / 100.0
+    (bytes - nearest).abs() <= nearest / 500.0
 }
