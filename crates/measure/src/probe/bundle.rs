@@ -9,8 +9,11 @@ const SILENCE: f64 = 0.020;
 const CONTRAST: f64 = 5.0;
 /// Spread (mean distance from the median, over it) up to which sizes or times count as alike.
 const ALIKE: f64 = 0.25;
-/// Spreads closer than this do not tell size from time by themselves.
-const CLOSE: f64 = 0.005;
+/// What does the cutting varies by less than this share of an event; what follows from it varies
+/// by whole events.
+const EXACT: f64 = 0.2;
+/// The share of values, the farthest from the median, that no spread rests on.
+const TRIMMED: f64 = 0.1;
 /// Whole bundles from which there is something to say.
 const ENOUGH: usize = 3;
 
@@ -30,7 +33,7 @@ pub enum Cut {
 pub struct Spread {
     /// The median.
     pub middle: f64,
-    /// Mean distance from the median, over the median.
+    /// Mean distance from the median without the farthest tenth, over the median.
     pub relative: f64,
     /// Of how many.
     pub n: u64,
@@ -57,12 +60,18 @@ pub fn find(samples: &[Sample]) -> Option<Bundling> {
         return None;
     }
     // Shorter answers too: halves of every answer are alike in size at one length only.
-    let used: Vec<&[Bundle]> = samples
-        .iter()
-        .filter(|sample| sample.group > 0 && sample.bundles.len() > 1)
-        .map(|sample| sample.bundles.as_slice())
-        .collect();
-    let bytes = spread(used.iter().flat_map(|bundles| sizes(bundles)).collect());
+    let of = |least: usize| -> Vec<&[Bundle]> {
+        let used = samples.iter().filter(|sample| sample.group > 0);
+        let long = used.filter(|sample| sample.bundles.len() >= least);
+        long.map(|sample| sample.bundles.as_slice()).collect()
+    };
+    let used = of(2);
+    let sizes_of = |used: &[&[Bundle]]| {
+        let sizes = used.iter().flat_map(|bundles| sizes(bundles));
+        spread(sizes.collect())
+    };
+    // A first bundle shares its buffer with the head: it counts only where there is no other.
+    let bytes = sizes_of(&of(3)).or(sizes_of(&used));
     // What is left at the end of an answer cannot be more than what a full buffer holds.
     let rests = used.iter().filter_map(|bundles| bundles.last());
     let larger = |size: &Spread| {
@@ -73,8 +82,9 @@ pub fn find(samples: &[Sample]) -> Option<Bundling> {
     let seconds = spread(used.iter().flat_map(|bundles| steps(bundles)).collect());
     let of_longest = || longest.iter().flat_map(|sample| &sample.bundles);
     let chunks: u64 = of_longest().map(|bundle| bundle.chunks).sum();
+    let all_bytes: u64 = of_longest().map(|bundle| bundle.bytes).sum();
     Some(Bundling {
-        cut: cut(bytes, seconds),
+        cut: cut(bytes, seconds, all_bytes as f64 / chunks as f64),
         chunks: chunks as f64 / of_longest().count() as f64,
         bytes,
         seconds,
@@ -137,33 +147,44 @@ fn spread(mut values: Vec<f64>) -> Option<Spread> {
     }
     values.sort_by(f64::total_cmp);
     let middle = median(&values)?;
-    let apart: f64 = values.iter().map(|value| (value - middle).abs()).sum();
+    let mut apart: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    apart.sort_by(f64::total_cmp);
+    apart.truncate(values.len() - (values.len() as f64 * TRIMMED) as usize);
+    let mean = apart.iter().sum::<f64>() / apart.len() as f64;
     Some(Spread {
         middle,
-        relative: apart / values.len() as f64 / middle,
+        relative: mean / middle,
         n: values.len() as u64,
     })
 }
 
-fn cut(bytes: Option<Spread>, seconds: Option<Spread>) -> Cut {
+/// By what bundles are cut, where an event has about so many bytes.
+fn cut(bytes: Option<Spread>, seconds: Option<Spread>, event: f64) -> Cut {
     let alike = |spread: Option<Spread>| spread.filter(|spread| spread.relative <= ALIKE);
     match (alike(bytes), alike(seconds)) {
         (None, None) => Cut::Irregular,
         (Some(bytes), None) => Cut::BySize(bytes),
         (None, Some(seconds)) => Cut::ByTime(seconds),
-        (Some(bytes), Some(seconds)) => {
-            let difference = bytes.relative - seconds.relative;
-            // Whatever does the cutting is alike to the last; what follows from it varies by an
-            // event. At a pace that fits both are alike: a full buffer has a round size.
-            let by_size = match difference.abs() < CLOSE {
-                true => is_round(bytes.middle),
-                false => difference < 0.0,
-            };
-            match by_size {
-                true => Cut::BySize(bytes),
-                false => Cut::ByTime(seconds),
-            }
-        }
+        (Some(bytes), Some(seconds)) => match is_size(bytes, seconds, event) {
+            true => Cut::BySize(bytes),
+            false => Cut::ByTime(seconds),
+        },
+    }
+}
+
+/// Whether size does the cutting where sizes and times are both alike. A full buffer is the same
+/// to within a part of an event, and the time until it is full varies by whole events; a timer
+/// the other way round. At a pace that fits into both, a full buffer still has a round size.
+fn is_size(bytes: Spread, seconds: Spread, event: f64) -> bool {
+    let share = event / bytes.middle;
+    match (
+        bytes.relative <= EXACT * share,
+        seconds.relative <= EXACT * share,
+    ) {
+        (true, true) => is_round(bytes.middle),
+        (true, false) => true,
+        (false, true) => false,
+        (false, false) => 2.0 * bytes.relative < seconds.relative,
     }
 }
 
