@@ -81,6 +81,43 @@ pub fn slope(points: &[Point]) -> Option<Slope> {
     })
 }
 
+/// Shares outside of these are not looked for.
+const SHARES: [f64; 2] = [-2.0, 3.0];
+/// Halvings of the range in which an end of a share is looked for: to 0.00002.
+const HALVINGS: u32 = 18;
+
+/// The share of one slope in another, of two times of the same requests: every share `s` for which
+/// the slope of `part − s · whole` may be zero (Fieller's way). What makes a request slow makes
+/// both of its times long, and so widens this far less than the two slopes; the slope of `whole`
+/// must be above zero.
+pub fn share(part: &[Point], whole: &[Point]) -> Option<[f64; 2]> {
+    let less = |share: f64| {
+        let pairs = part.iter().zip(whole);
+        let points: Vec<Point> = pairs
+            .map(|(part, whole)| Point {
+                y: part.y - share * whole.y,
+                ..*part
+            })
+            .collect();
+        slope(&points)
+    };
+    let end = |is_below: &dyn Fn(&Slope) -> bool| {
+        let [mut low, mut high] = SHARES;
+        for _ in 0..HALVINGS {
+            let middle = (low + high) / 2.0;
+            match is_below(&less(middle)?) {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        Some((low + high) / 2.0)
+    };
+    Some([
+        end(&|slope| slope.low > 0.0)?,
+        end(&|slope| slope.high >= 0.0)?,
+    ])
+}
+
 /// What the line leaves of each point.
 pub fn residuals(points: &[Point], slope: &Slope) -> Option<Residuals> {
     let mut lefts: Vec<f64> = points.iter().map(|p| p.y - slope.value * p.x).collect();
@@ -227,6 +264,28 @@ mod tests {
         assert!((found.low - by_hand[1]).abs() < 1e-12);
         assert!((found.high - by_hand[0]).abs() < 1e-12);
         assert!((found.value - by_hand[2]).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_share_is_known_well_where_both_slopes_are_known_badly() {
+        let noisy = points(|index| 0.9 * [0.0, 0.7, 1.0, 0.2, 0.5][index % 5]);
+        let held: Vec<Point> = noisy
+            .iter()
+            .map(|point| Point {
+                y: point.y - 0.001,
+                ..*point
+            })
+            .collect();
+        let at_once = points(|index| -0.01 * [16.0, 64.0, 256.0][index % 3]);
+        let slope = slope(&noisy).expect("a slope");
+        assert!(slope.relative_half_width() > 0.05, "{slope:?}");
+        let of = |part: &[Point]| share(part, &noisy).expect("a share");
+        let ([low, high], [least, most]) = (of(&held), of(&at_once));
+        assert!(
+            (low - 1.0).abs() < 1e-4 && (high - 1.0).abs() < 1e-4,
+            "{low} {high}"
+        );
+        assert!(least.abs() < 1e-4 && most.abs() < 1e-4, "{least} {most}");
     }
 
     #[test]

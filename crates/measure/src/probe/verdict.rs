@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::bundle::{self, Bundling, Cut};
 use super::counted::{Counted, Lengthened, Obeyed};
 use super::sample::Sample;
-use super::slope::{Point, Residuals, Slope, residuals, slope};
+use super::slope::{Point, Residuals, Slope, residuals, share, slope};
 use crate::rate::significant;
 
 /// Requests of each length below which nothing is said.
@@ -94,14 +94,14 @@ pub struct Fits {
     pub first_content: Slope,
     /// What that line leaves.
     pub first_content_residuals: Residuals,
-    /// The first quarter of the content over output.
-    pub quarter: Slope,
     /// End-to-end time over output.
     pub e2e: Slope,
     /// What that line leaves.
     pub e2e_residuals: Residuals,
     /// The share of an answer's time that its first content waits for: at least and at most.
     pub share: [f64; 2],
+    /// The same for the first quarter of its content.
+    pub quarter_share: [f64; 2],
 }
 
 /// Fits all three lines; none where a slope cannot be had, or time does not grow with output.
@@ -122,20 +122,11 @@ pub fn fits(samples: &[Sample], counted: Counted) -> Option<Fits> {
     Some(Fits {
         first_content_residuals: residuals(&first, &first_content)?,
         e2e_residuals: residuals(&total, &e2e)?,
-        quarter: slope(&points(|s| s.quarter))?,
-        share: share(&first_content, &e2e),
+        share: share(&first, &total)?,
+        quarter_share: share(&points(|s| s.quarter), &total)?,
         first_content,
         e2e,
     })
-}
-
-/// One slope over another, both within their intervals; the lower one is above zero.
-fn share(above: &Slope, below: &Slope) -> [f64; 2] {
-    let over = |value: f64, one: f64, other: f64| value / if value < 0.0 { one } else { other };
-    [
-        over(above.low, below.low, below.high),
-        over(above.high, below.high, below.low),
-    ]
 }
 
 /// Judges one path. A short duration is no evidence here: only how times grow with output is, and
@@ -154,7 +145,7 @@ pub fn verdict(samples: &[Sample], lengthened: &Lengthened, fits: Option<&Fits>)
     if let Some(bundling) = bundle::find(samples) {
         return bundled(samples, &bundling);
     }
-    let quarter = share(&fits.quarter, &fits.e2e);
+    let quarter = fits.quarter_share;
     if fits.share[1] < STREAMS_BELOW && quarter[1] < QUARTER_BELOW {
         return plain(Kind::Streams, streams_text(fits));
     }
