@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::api::Api;
 use crate::judge::{Guards, Judged, judge};
 use crate::plan::LevelPlan;
-use crate::probe::head::Head;
 use crate::time::{Instant, Length};
 use crate::trace::Trace;
 
@@ -24,8 +23,6 @@ pub enum Line {
     Sent(Sent),
     /// A request has ended.
     Ended(Box<Trace>),
-    /// What the head of an answer says of the path; only in the file of a probe.
-    Head(Box<Head>),
     /// A level has ended.
     Level(LevelEnd),
     /// The last line of a run that was not killed.
@@ -332,8 +329,6 @@ impl Reader {
                 }
             }
             Line::Ended(trace) => self.ended(*trace)?,
-            // It says nothing that a figure of a run rests on.
-            Line::Head(_) => {}
             Line::Level(end) => self.level(end.index)?.end = Some(end),
             Line::Footer(footer) => self.footer = Some(footer),
         }

@@ -347,14 +347,10 @@ fn judged(
         interrupted: probed.interrupted,
         notes: records.notes.iter().map(|note| note.text.clone()).collect(),
     };
-    let sides = sides.iter().enumerate().map(|(index, side)| {
-        let (traces, heads) = records.take_side(index);
-        probe::Side {
-            way: side.way,
-            url: side.url(),
-            traces,
-            heads,
-        }
+    let sides = sides.iter().enumerate().map(|(index, side)| probe::Side {
+        way: side.way,
+        url: side.url(),
+        traces: records.take_side(index),
     });
     probe::judge(setup, sides.collect())
         .ok_or_else(|| Failure::no_result("nothing was asked, so there is nothing to judge"))

@@ -337,8 +337,8 @@ impl Side {
             start,
         }));
         let trace = request::begun(id, level, 0, discard, start, &prompt, job.keep_text);
-        let (mut trace, head) = match failed {
-            Some(error) => (request::unconnected(trace, &error), None),
+        let mut trace = match failed {
+            Some(error) => request::unconnected(trace, &error),
             None => self.send(trace, id, &body).await,
         };
         trace.start = start;
@@ -346,9 +346,6 @@ impl Side {
         trace.finish = job.clock.now();
         self.books.end(trace.finish);
         shared.recorder.record(Line::Ended(Box::new(trace.clone())));
-        if let Some(head) = head {
-            shared.recorder.record(Line::Head(Box::new(head)));
-        }
         trace
     }
 
@@ -374,15 +371,10 @@ impl Side {
         Ok(())
     }
 
-    async fn send(
-        &mut self,
-        mut trace: Trace,
-        id: u64,
-        body: &serde_json::Value,
-    ) -> (Trace, Option<Head>) {
+    async fn send(&mut self, mut trace: Trace, id: u64, body: &serde_json::Value) -> Trace {
         let Some(connection) = self.connection.as_mut() else {
             trace.transport = trace::Transport::Cancelled;
-            return (trace, None);
+            return trace;
         };
         let used = trace::Connection {
             reused: true,
@@ -394,7 +386,7 @@ impl Side {
             Err(error) => {
                 let text = error.to_string();
                 trace.transport = trace::Transport::Broken { text };
-                return (trace, None);
+                return trace;
             }
         };
         if self.as_sdk {
@@ -465,9 +457,8 @@ async fn exchange(
     connection: &mut Connection<RunClock>,
     request: Request<http_body_util::Full<bytes::Bytes>>,
     trace: Trace,
-) -> (Trace, Option<Head>) {
+) -> Trace {
     let job = &shared.job;
-    let (id, discard) = (trace.id, trace.warmup);
     let options = Options {
         api: job.api,
         // How the text begins tells reasoning inside it; it is let go of again below.
@@ -497,13 +488,14 @@ async fn exchange(
         .iter()
         .any(|tag| begins.starts_with(tag));
     trace.text = trace.text.filter(|_| job.keep_text);
-    let head = headers.filter(|_| !discard).map(|headers| Head {
-        id,
-        http: http.to_owned(),
-        headers: named(&headers, job),
-        reasoning_inside,
+    trace.path = headers.map(|headers| {
+        Box::new(Head {
+            http: http.to_owned(),
+            headers: named(&headers, job),
+            reasoning_inside,
+        })
     });
-    (trace, head)
+    trace
 }
 
 /// The headers that say something of the path.

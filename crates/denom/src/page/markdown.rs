@@ -36,6 +36,7 @@ pub fn markdown(report: &Report) -> String {
     out.push('\n');
     list(&mut out, &conditions);
     list(&mut out, &facts::verdicts(report));
+    list(&mut out, facts::next(report).as_slice());
     out
 }
 

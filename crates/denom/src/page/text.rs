@@ -43,6 +43,7 @@ pub fn text(report: &Report, style: Style) -> String {
     paper.gap();
     paper.facts(&conditions);
     paper.facts(&facts::verdicts(report));
+    paper.facts(facts::next(report).as_slice());
     paper.out
 }
 

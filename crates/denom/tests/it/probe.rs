@@ -195,10 +195,8 @@ fn the_other_url_says_which_side_holds_back_and_the_file_holds_it_all() {
     );
     let records = std::fs::read_to_string(&file).expect("a file");
     assert!(!records.contains("\"text\":\"") || !records.contains("\"prompt\":\""));
-    let heads = records
-        .lines()
-        .filter(|line| line.contains("\"line\":\"head\""));
-    assert_eq!(heads.count(), 36);
+    let noted = records.matches("\"transfer-encoding\":\"chunked\"");
+    assert_eq!(noted.count(), 38);
     let refused = probe(&path.url(), "normal", &["-o", &named]);
     assert_eq!(
         refused.status.code(),
@@ -324,4 +322,26 @@ fn an_interrupt_ends_it_with_what_was_found() {
         (&report["interrupted"], &report["verdict"]),
         (&true.into(), &"cannot_tell".into())
     );
+}
+
+#[test]
+fn a_run_that_saw_nothing_stream_names_the_probe() {
+    let server = server();
+    let url = format!("{}/v1/chat/completions", server.url());
+    let page = |model: &str, file: &str| {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_denom"));
+        let folder = scratch(file);
+        run.args(["run", &url, "-m", model, "-c", "1,2", "--requests", "6"]);
+        run.args(["--output-tokens", "30", "-q", "-o"]);
+        run.arg(folder.join("r.denom.jsonl")).stdin(Stdio::null());
+        let output = run.output().expect("runs");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let held = page("burst", "held");
+    let next = format!("denom probe {url} -m burst");
+    let lines = held.replace('\n', " ");
+    let words: Vec<&str> = lines.split_whitespace().collect();
+    assert!(words.join(" ").contains(&next), "{held}");
+    let streamed = page("normal", "streamed");
+    assert!(!streamed.contains("denom probe"), "{streamed}");
 }

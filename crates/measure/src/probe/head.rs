@@ -30,8 +30,6 @@ pub const NAMES: [&str; 14] = [
 /// The head of one answer, as far as it says something of the path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The request's number.
-    pub id: u64,
     /// The answer's HTTP version, such as `1.1`.
     pub http: String,
     /// Headers of [`NAMES`], each at most 200 bytes, without secrets.
@@ -61,6 +59,14 @@ pub struct Said {
     pub value: String,
     /// What it suggests.
     pub suggests: &'static str,
+}
+
+/// The heads of answers, where they were noted.
+pub fn heads(samples: &[Sample]) -> Vec<Head> {
+    let noted = samples
+        .iter()
+        .filter_map(|s| s.judged.trace.path.as_deref());
+    noted.cloned().collect()
 }
 
 /// What the heads and samples of one path say, in a fixed order.

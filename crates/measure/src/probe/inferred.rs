@@ -16,7 +16,7 @@ use crate::tokens::Source;
 /// Half of an interval's width over its value, above which the value is withheld. In simulation
 /// fewer than one in twenty of all experiments then show a value more than 5 % off, whatever the
 /// jitter of the service.
-const WIDEST: f64 = 0.06;
+const WIDEST: f64 = 0.05;
 /// The middle length may lie so far off the line, as a share of the rise.
 const MOST_BEND: f64 = 0.05;
 /// What drifted with the order of sending may be so large, as a share of the rise.

@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use self::compare::Change;
 use self::counted::{Counted, Lengthened};
-use self::head::{Head, Said};
+use self::head::Said;
 use self::inferred::{Declared, Inferred};
 use self::plan::{Cost, Lengths};
 use self::rows::Row;
@@ -67,8 +67,6 @@ pub struct Side {
     pub url: String,
     /// Its requests, in the order in which they were sent.
     pub traces: Vec<Trace>,
-    /// The heads of their answers.
-    pub heads: Vec<Head>,
 }
 
 /// How the experiment was made.
@@ -253,6 +251,7 @@ fn path(side: Side, setup: &Setup) -> (Path, Vec<(u64, Sample)>) {
     }
     requests.ok = turns.len() as u64;
     let samples: Vec<Sample> = turns.iter().map(|(_, sample)| sample.clone()).collect();
+    let heads = head::heads(&samples);
     let counted = Counted::of(&samples);
     let lengthened = counted::lengthened(&samples, counted);
     let fits = verdict::fits(&samples, counted);
@@ -272,9 +271,9 @@ fn path(side: Side, setup: &Setup) -> (Path, Vec<(u64, Sample)>) {
             requests.measured,
         ),
         declared: inferred::declared(&samples, requests.measured),
-        says: head::said(&side.heads, &samples),
-        changes: head::changes(verdict.kind, &side.heads),
-        supports: supports::abilities(&samples, &side.heads, counted, &lengthened),
+        says: head::said(&heads, &samples),
+        changes: head::changes(verdict.kind, &heads),
+        supports: supports::abilities(&samples, &heads, counted, &lengthened),
         lengths: lengthened,
         verdict,
         requests,

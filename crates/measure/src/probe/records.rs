@@ -1,13 +1,12 @@
 //! Owns the reading of an experiment from the lines of its record file.
 
-use super::head::Head;
 use crate::record::{Footer, Line, Note};
 use crate::trace::Trace;
 
 /// What the lines hold of an experiment, by side: the levels of the file are its sides.
 #[derive(Debug, Default)]
 pub struct Records {
-    sides: Vec<(Vec<Trace>, Vec<Head>)>,
+    sides: Vec<Vec<Trace>>,
     /// Notes, in order.
     pub notes: Vec<Note>,
     /// The last line of an experiment that was not killed.
@@ -21,13 +20,12 @@ impl Records {
             Line::Ended(trace) => {
                 let side = trace.level as usize;
                 if side >= super::plan::MOST_SIDES {
-                    return Err(format!("a request of side {side}: there are no so many"));
+                    return Err(format!("a request of side {side}: there are not so many"));
                 }
-                self.side(side).0.push(*trace);
-            }
-            Line::Head(head) => {
-                let side = self.side_of(head.id).ok_or("a head without its request")?;
-                self.side(side).1.push(*head);
+                if self.sides.len() <= side {
+                    self.sides.resize_with(side + 1, Vec::new);
+                }
+                self.sides[side].push(*trace);
             }
             Line::Note(note) => self.notes.push(note),
             Line::Footer(footer) => self.footer = Some(footer),
@@ -36,23 +34,8 @@ impl Records {
         Ok(())
     }
 
-    fn side(&mut self, side: usize) -> &mut (Vec<Trace>, Vec<Head>) {
-        if self.sides.len() <= side {
-            self.sides.resize_with(side + 1, Default::default);
-        }
-        &mut self.sides[side]
-    }
-
-    /// The side whose last request this head belongs to.
-    fn side_of(&self, id: u64) -> Option<usize> {
-        let last = |(traces, _): &(Vec<Trace>, Vec<Head>)| {
-            traces.last().is_some_and(|trace| trace.id == id)
-        };
-        self.sides.iter().position(last)
-    }
-
-    /// The requests and heads of one side, in the order in which they were sent.
-    pub fn take_side(&mut self, side: usize) -> (Vec<Trace>, Vec<Head>) {
+    /// The requests of one side, in the order in which they were sent.
+    pub fn take_side(&mut self, side: usize) -> Vec<Trace> {
         self.sides
             .get_mut(side)
             .map(std::mem::take)
