@@ -8,6 +8,7 @@ use measure::api::Api;
 use measure::probe;
 use measure::prompt::Lengths;
 
+use crate::commands::claim::StreamsFlag;
 use crate::commands::serve::ServeArgs;
 use crate::config::values::{Concurrency, Requests, Time, WarmupFlag};
 
@@ -27,6 +28,8 @@ pub enum Command {
     Demo(DemoArgs),
     /// Benchmark an endpoint
     Run(Box<RunArgs>),
+    /// Read a stated number: what it says, what it leaves out, what it means per stream and in all
+    Claim(Box<ClaimArgs>),
     /// Does this path stream, which hop holds it back, and how fast is the model behind it?
     Probe(Box<ProbeArgs>),
     /// Print the page of a run from its record file alone
@@ -95,6 +98,92 @@ pub struct DemoArgs {
     pub quiet: bool,
 }
 
+/// How the page of a claim or a tally is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClaimFormat {
+    /// For a person at a terminal
+    Text,
+    /// One JSON object, see `--schema`
+    Json,
+    /// For an issue or a reply to the author
+    Markdown,
+}
+
+/// What a stated number is summed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScopeName {
+    /// Summed over all streams
+    System,
+    /// One stream
+    #[value(name = "per_stream", alias = "per-stream")]
+    PerStream,
+}
+
+/// Flags of `denom claim`.
+#[derive(Debug, Args)]
+pub struct ClaimArgs {
+    /// The claim as its author wrote it, in quotes
+    #[arg(value_name = "TEXT", conflicts_with_all = ["value", "unit"])]
+    pub text: Option<String>,
+    /// The number, instead of a text: 500, 22.3k, 1.5M, 50-100
+    #[arg(long, value_name = "NUMBER", requires = "unit")]
+    pub value: Option<String>,
+    /// Its unit: tok/s, tok/s/user, pages/h
+    #[arg(long, value_name = "UNIT", requires = "value")]
+    pub unit: Option<String>,
+    /// How many ran at once, where the text does not say: 16 or 4-8
+    #[arg(short, long, value_name = "N")]
+    pub concurrency: Option<StreamsFlag>,
+    /// What the number is summed over, where the text does not say
+    #[arg(long, value_enum)]
+    pub scope: Option<ScopeName>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = ClaimFormat::Text)]
+    pub format: ClaimFormat,
+    /// Print the JSON schema of --format json
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
+
+    /// Test it: run at concurrency 1 and at the stated one against this endpoint
+    #[arg(long, value_name = "URL", help_heading = "Test against an endpoint")]
+    pub against: Option<String>,
+    /// Requests at the stated concurrency [default: 6 a stream, at least 12]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "against",
+        help_heading = "Test against an endpoint"
+    )]
+    pub requests: Option<Requests>,
+    /// Most requests at concurrency 1
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "12",
+        requires = "against",
+        help_heading = "Test against an endpoint"
+    )]
+    pub baseline_requests: Requests,
+    /// Record file of the run [default: named by time, here]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        requires = "against",
+        help_heading = "Test against an endpoint"
+    )]
+    pub output: Option<PathBuf>,
+    /// Overwrite the record file
+    #[arg(long, requires = "against", help_heading = "Test against an endpoint")]
+    pub force: bool,
+    /// No progress on stderr
+    #[arg(short, long, help_heading = "Test against an endpoint")]
+    pub quiet: bool,
+    /// What is asked of the endpoint, and how
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
+}
+
 /// Flags of `denom report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -124,7 +213,90 @@ pub struct ReportArgs {
     pub schema: bool,
 }
 
-/// Flags of every command that talks to an endpoint.
+/// Flags of every command that asks an endpoint: what is asked, within which limits, over which
+/// connection.
+#[derive(Debug, Args)]
+pub struct EndpointArgs {
+    /// Model [default: the only one the server lists]
+    #[arg(short, long)]
+    pub model: Option<String>,
+    /// API [default: by the URL's path, else asked of the server]
+    #[arg(long, value_parser = api_parser())]
+    pub api: Option<Api>,
+
+    /// Input tokens: 512, normal(512,64) or uniform(100,900)
+    #[arg(
+        long,
+        value_name = "LENGTH",
+        default_value = "512",
+        conflicts_with = "prompts",
+        help_heading = "Requests"
+    )]
+    pub input_tokens: Lengths,
+    /// Output tokens to ask for
+    #[arg(
+        long,
+        value_name = "LENGTH",
+        default_value = "256",
+        help_heading = "Requests"
+    )]
+    pub output_tokens: Lengths,
+    /// Prompts, one JSON object a line with `prompt` or `messages`
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub prompts: Option<PathBuf>,
+    /// Tokens of a prefix that all prompts share
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        conflicts_with = "prompts",
+        help_heading = "Requests"
+    )]
+    pub prefix_tokens: u64,
+    /// Seed of prompts and lengths
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
+    pub seed: u64,
+    /// JSON object merged into each request's body
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub body: Option<PathBuf>,
+    /// Ask for whole answers, not streams
+    #[arg(long, help_heading = "Requests")]
+    pub no_stream: bool,
+
+    /// The longest without content
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "60s",
+        help_heading = "Limits and guards"
+    )]
+    pub timeout: Time,
+    /// The longest of a whole request [default: none]
+    #[arg(long, value_name = "TIME", help_heading = "Limits and guards")]
+    pub max_time: Option<Time>,
+    /// Fewer chunks or arrivals support no stream figures
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        help_heading = "Limits and guards"
+    )]
+    pub min_chunks: u64,
+    /// Less time from first to last content supports no stream figures
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "0.2s",
+        help_heading = "Limits and guards"
+    )]
+    pub min_interval: Time,
+
+    /// Over which connection
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+}
+
+/// Flags of the connection to an endpoint.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectionArgs {
     /// Header of each request: 'Name: value'
@@ -242,12 +414,9 @@ pub enum ProbeFormat {
 pub struct RunArgs {
     /// The endpoint: http://localhost:8000, …/v1, or the full path
     pub url: String,
-    /// Model [default: the only one the server lists]
-    #[arg(short, long)]
-    pub model: Option<String>,
-    /// API [default: by the URL's path, else asked of the server]
-    #[arg(long, value_parser = api_parser())]
-    pub api: Option<Api>,
+    /// What is asked of the endpoint, and how
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
 
     /// Streams at once, one level each
     #[arg(
@@ -285,80 +454,12 @@ pub struct RunArgs {
     #[arg(long, value_name = "N|TIME", help_heading = "Load")]
     pub warmup: Option<WarmupFlag>,
 
-    /// Input tokens: 512, normal(512,64) or uniform(100,900)
-    #[arg(
-        long,
-        value_name = "LENGTH",
-        default_value = "512",
-        conflicts_with = "prompts",
-        help_heading = "Requests"
-    )]
-    pub input_tokens: Lengths,
-    /// Output tokens to ask for
-    #[arg(
-        long,
-        value_name = "LENGTH",
-        default_value = "256",
-        help_heading = "Requests"
-    )]
-    pub output_tokens: Lengths,
-    /// Prompts, one JSON object a line with `prompt` or `messages`
-    #[arg(long, value_name = "FILE", help_heading = "Requests")]
-    pub prompts: Option<PathBuf>,
-    /// Tokens of a prefix that all prompts share
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        conflicts_with = "prompts",
-        help_heading = "Requests"
-    )]
-    pub prefix_tokens: u64,
-    /// Seed of prompts and lengths
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
-    pub seed: u64,
-    /// JSON object merged into each request's body
-    #[arg(long, value_name = "FILE", help_heading = "Requests")]
-    pub body: Option<PathBuf>,
-    /// Ask for whole answers, not streams
-    #[arg(long, help_heading = "Requests")]
-    pub no_stream: bool,
-
-    /// The longest without content
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "60s",
-        help_heading = "Limits and guards"
-    )]
-    pub timeout: Time,
-    /// The longest of a whole request [default: none]
-    #[arg(long, value_name = "TIME", help_heading = "Limits and guards")]
-    pub max_time: Option<Time>,
-    /// Fewer chunks or arrivals support no stream figures
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 3,
-        help_heading = "Limits and guards"
-    )]
-    pub min_chunks: u64,
-    /// Less time from first to last content supports no stream figures
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "0.2s",
-        help_heading = "Limits and guards"
-    )]
-    pub min_interval: Time,
-
-    /// How the endpoint is reached
-    #[command(flatten)]
-    pub connection: ConnectionArgs,
-
     /// Which rate leads on the page; neither is dropped
     #[arg(long, value_enum, default_value_t = LeadName::System, help_heading = "Output")]
     pub lead: LeadName,
+    /// Count tokens by this tokenizer.json after the run, where the server states no count
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub tokenizer: Option<PathBuf>,
     /// Keep prompts and answers in the record file
     #[arg(long, help_heading = "Output")]
     pub keep_text: bool,

@@ -6,8 +6,8 @@ use measure::report::Ending;
 
 /// Done; numbers valid.
 pub const DONE: u8 = 0;
-/// Done; what was asked for does not hold: a path that was to stream does not.
-pub const NOT_MET: u8 = 1;
+/// Done; a claim or a requirement failed.
+pub const FAILED: u8 = 1;
 /// Usage or configuration error; nothing was measured.
 pub const USAGE: u8 = 2;
 /// No result.

@@ -5,13 +5,14 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use denom::cli::{Cli, Command};
-use denom::commands::{demo, probe, report, run, serve};
+use denom::commands::{claim, demo, probe, report, run, serve};
 use denom::exit;
 
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Demo(args) => exit::end(demo::run(&args)),
         Command::Run(args) => exit::end(run::run(*args)),
+        Command::Claim(args) => exit::end(claim::run(*args)),
         Command::Probe(args) => exit::end(probe::run(&args)),
         Command::Report(args) => exit::end(report::run(&args)),
         Command::Serve(args) => serve::run(args),

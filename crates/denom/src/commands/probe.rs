@@ -14,7 +14,7 @@ use super::discover::{Found, discover};
 use super::header::{header, run_name};
 use super::progress::Progress;
 use super::run::{job, out, style};
-use crate::cli::{Cli, Command, ProbeArgs, ProbeFormat, RunArgs};
+use crate::cli::{Cli, Command, ProbeArgs, ProbeFormat};
 use crate::clock::RunClock;
 use crate::config::{ASSUMED, Config};
 use crate::drive::probe::{Asked, Going, Probed, Route, drive};
@@ -119,22 +119,22 @@ fn config(args: &ProbeArgs, url: &str) -> Result<Config, Failure> {
     let Command::Run(run) = cli.command else {
         return Err(Failure::usage("the probe's flags are not those of a run"));
     };
-    Config::decide(RunArgs {
-        url: url.to_owned(),
-        model: args.model.clone(),
-        api: args.api,
-        input_tokens: args.input_tokens,
-        prompts: args.prompts.clone(),
-        body: args.body.clone(),
-        seed: args.seed,
-        timeout: args.timeout,
-        connection: args.connection.clone(),
-        keep_text: args.keep_text,
-        output: args.output.clone(),
-        force: args.force,
-        quiet: args.quiet,
-        ..*run
-    })
+    let mut run = *run;
+    run.url = url.to_owned();
+    let asked = &mut run.endpoint;
+    asked.model = args.model.clone();
+    asked.api = args.api;
+    asked.input_tokens = args.input_tokens;
+    asked.prompts = args.prompts.clone();
+    asked.body = args.body.clone();
+    asked.seed = args.seed;
+    asked.timeout = args.timeout;
+    asked.connection = args.connection.clone();
+    run.keep_text = args.keep_text;
+    run.output = args.output.clone();
+    run.force = args.force;
+    run.quiet = args.quiet;
+    Config::decide(run)
 }
 
 /// Finds each side's server; the URL's model is asked for on all of them.
@@ -204,7 +204,7 @@ impl Made {
         };
         match () {
             () if kinds().any(|kind| kind == Kind::CannotTell) => exit::INVALID,
-            () if kinds().any(|kind| kind != Kind::Streams) => exit::NOT_MET,
+            () if kinds().any(|kind| kind != Kind::Streams) => exit::FAILED,
             () => exit::DONE,
         }
     }
