@@ -96,6 +96,10 @@ pub fn find(samples: &[Sample]) -> Option<Bundling> {
 fn is_bundled(sample: &Sample) -> bool {
     let bundles = &sample.bundles;
     let chunks: u64 = bundles.iter().map(|bundle| bundle.chunks).sum();
+    // A sender that loses its processor sends what is due late, but most events still alone.
+    if chunks < 2 * sample.judged.arrivals.len() as u64 {
+        return false;
+    }
     let full = whole(bundles);
     let in_full: u64 = full.iter().map(|bundle| bundle.chunks).sum();
     if full.is_empty() || in_full < 2 * full.len() as u64 || chunks == bundles.len() as u64 {

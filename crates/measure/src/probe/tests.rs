@@ -22,6 +22,10 @@ enum Hop {
     Size(u64),
     /// They wait for a timer that fires so often.
     Timer(f64),
+    /// The same, late by up to 16 ms, as a kernel's timers are.
+    Late(f64),
+    /// The sender is late by up to 30 ms now and then, and sends what is due then.
+    Starved,
 }
 
 /// A server and a path to it. Times in s.
@@ -189,6 +193,8 @@ fn arrived(hop: Hop, rng: &mut ChaCha8Rng, made: &[f64], end: f64) -> Vec<(f64, 
         Hop::HoldsRest => vec![one(events[0]), all(&events[1..])],
         Hop::Size(size) => by_size(&events, size, end),
         Hop::Timer(each) => by_time(&events, each, end),
+        Hop::Late(each) => by_timer(&events, || each + rng.random_range(0.008..0.024), end),
+        Hop::Starved => starved(&events, || rng.random_range(0.0..0.03), end),
     }
 }
 
@@ -228,6 +234,49 @@ fn by_time(events: &[(f64, u32)], each: f64, end: f64) -> Vec<(f64, u32, u32)> {
     found
 }
 
+/// A timer that is set anew whenever it has fired, each time to another length.
+fn by_timer(
+    events: &[(f64, u32)],
+    mut each: impl FnMut() -> f64,
+    end: f64,
+) -> Vec<(f64, u32, u32)> {
+    let mut found: Vec<(f64, u32, u32)> = Vec::new();
+    let mut due = f64::MIN;
+    for (at, bytes) in events {
+        if *at > due {
+            due = if due < 0.0 { *at } else { due };
+            while due < *at {
+                due += each();
+            }
+            found.push((due.min(end), 0, 0));
+        }
+        if let Some(last) = found.last_mut() {
+            last.1 += bytes;
+            last.2 += 1;
+        }
+    }
+    found
+}
+
+/// Every second event or so waits for a processor, and those due meanwhile go with it.
+fn starved(events: &[(f64, u32)], mut late: impl FnMut() -> f64, end: f64) -> Vec<(f64, u32, u32)> {
+    let mut found: Vec<(f64, u32, u32)> = Vec::new();
+    let mut free = 0.0;
+    for (at, bytes) in events {
+        match found.last_mut() {
+            Some(last) if *at <= free => {
+                last.1 += bytes;
+                last.2 += 1;
+            }
+            _ => {
+                free = (at + (late() - 0.015).max(0.0)).min(end);
+                found.push((free, *bytes, 1));
+            }
+        }
+    }
+    found
+}
+
 fn kinds(world: World, seeds: u64) -> BTreeMap<&'static str, u64> {
     let mut all = BTreeMap::new();
     for seed in 0..seeds {
@@ -251,6 +300,8 @@ fn each_way_of_holding_back_is_told() {
     only(with(Hop::HoldsAll), Kind::Buffers);
     only(with(Hop::HoldsRest), Kind::Buffers);
     only(with(Hop::Timer(0.2)), Kind::BundlesByTime);
+    only(with(Hop::Late(0.2)), Kind::BundlesByTime);
+    only(with(Hop::Starved), Kind::Streams);
     for size in [4_096, 8_192, 16_384] {
         only(with(Hop::Size(size)), Kind::BundlesBySize);
     }
