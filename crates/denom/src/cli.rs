@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::api::Api;
+use measure::probe;
 use measure::prompt::Lengths;
 
 use crate::commands::claim::StreamsFlag;
@@ -29,6 +30,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Read a stated number: what it says, what it leaves out, what it means per stream and in all
     Claim(Box<ClaimArgs>),
+    /// Does this path stream, which hop holds it back, and how fast is the model behind it?
+    Probe(Box<ProbeArgs>),
     /// Print the page of a run from its record file alone
     Report(ReportArgs),
     /// Sum up a log of work by parallel workers: the rate of all, of one, and how many at once
@@ -388,6 +391,14 @@ pub struct EndpointArgs {
     )]
     pub min_interval: Time,
 
+    /// Over which connection
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+}
+
+/// Flags of the connection to an endpoint.
+#[derive(Debug, Clone, Args)]
+pub struct ConnectionArgs {
     /// Header of each request: 'Name: value'
     #[arg(long, value_name = "HEADER", help_heading = "Connection")]
     pub header: Vec<String>,
@@ -411,6 +422,91 @@ pub struct EndpointArgs {
     /// How arrivals are stamped
     #[arg(long, value_enum, default_value_t = StampName::Kernel, help_heading = "Connection")]
     pub stamp: StampName,
+}
+
+/// Flags of `denom probe`.
+#[derive(Debug, Args)]
+pub struct ProbeArgs {
+    /// The endpoint: http://localhost:8000, …/v1, or the full path
+    pub url: String,
+    /// Another way to the same server, asked in turns: which side changes the shape?
+    #[arg(long, value_name = "URL2")]
+    pub direct: Option<String>,
+    /// Ask again as SDKs do, which offer compression: does that change the shape?
+    #[arg(long)]
+    pub as_sdk: bool,
+    /// Model [default: the only one the server lists]
+    #[arg(short, long)]
+    pub model: Option<String>,
+    /// API [default: by the URL's path, else asked of the server]
+    #[arg(long, value_parser = api_parser())]
+    pub api: Option<Api>,
+
+    /// Three output lengths to ask for [default: 16,64,256, shorter for a slow server]
+    #[arg(long, value_name = "A,B,C", help_heading = "Requests")]
+    pub lengths: Option<probe::plan::Lengths>,
+    /// Input tokens: 48, normal(48,8) or uniform(40,60)
+    #[arg(
+        long,
+        value_name = "LENGTH",
+        default_value = "48",
+        conflicts_with = "prompts",
+        help_heading = "Requests"
+    )]
+    pub input_tokens: Lengths,
+    /// Prompts, one JSON object a line with `prompt` or `messages`
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub prompts: Option<PathBuf>,
+    /// JSON object merged into each request's body
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub body: Option<PathBuf>,
+    /// Seed of prompts and order
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
+    pub seed: u64,
+    /// The longest without content: a path that holds back is silent until its end
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "120s",
+        help_heading = "Requests"
+    )]
+    pub timeout: Time,
+
+    /// How the endpoint is reached
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+
+    /// Keep prompts and answers in the record file
+    #[arg(long, requires = "output", help_heading = "Output")]
+    pub keep_text: bool,
+    /// Record file [default: none]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the record file
+    #[arg(long, requires = "output", help_heading = "Output")]
+    pub force: bool,
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t = ProbeFormat::Text, help_heading = "Output")]
+    pub format: ProbeFormat,
+    /// Print the plan, its cost and one request; send nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+    /// No progress on stderr
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// How the probe's page is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProbeFormat {
+    /// For a person at a terminal
+    Text,
+    /// One JSON object, see docs/schema/probe-1.json
+    Json,
+    /// For a README or an issue
+    Markdown,
+    /// For a CI server: one test case a side
+    Junit,
 }
 
 /// Flags of `denom run`.

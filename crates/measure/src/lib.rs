@@ -14,6 +14,7 @@ mod inflate;
 pub mod judge;
 pub mod level;
 pub mod plan;
+pub mod probe;
 pub mod prompt;
 pub mod quantile;
 pub mod rate;

@@ -2,6 +2,7 @@
 
 pub mod claim;
 pub mod demo;
+pub mod probe;
 pub mod report;
 pub mod run;
 pub mod serve;

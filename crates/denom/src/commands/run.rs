@@ -153,7 +153,8 @@ fn found(config: &Config, clock: RunClock) -> Result<Found, Failure> {
     worker.run(discover(config, clock, &wake))
 }
 
-fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
+/// What every request of a run has in common.
+pub(super) fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
     let path = config
         .endpoint
         .path_for(found.api, &found.model, config.stream);

@@ -121,8 +121,8 @@ impl Config {
             .transpose()?;
         let (headers, scrub) = headers(&args, &endpoint, api.unwrap_or(ASSUMED))?;
         let options = TlsOptions {
-            extra_ca: args.endpoint.cacert.clone(),
-            insecure: args.endpoint.insecure,
+            extra_ca: args.endpoint.connection.cacert.clone(),
+            insecure: args.endpoint.connection.insecure,
         };
         let tls = match endpoint.tls {
             true => Some(
@@ -144,14 +144,14 @@ impl Config {
             headers,
             scrub: Arc::new(scrub),
             tls,
-            insecure: args.endpoint.insecure,
+            insecure: args.endpoint.connection.insecure,
             timeout: args.endpoint.timeout.0,
             max_time: args.endpoint.max_time.map(|time| time.0),
             guards: Guards {
                 min_chunks: args.endpoint.min_chunks,
                 min_interval: args.endpoint.min_interval.0,
             },
-            stamp: match args.endpoint.stamp {
+            stamp: match args.endpoint.connection.stamp {
                 StampName::Kernel => StampMode::Kernel,
                 StampName::Read => StampMode::Read,
             },
@@ -259,7 +259,7 @@ fn headers(
 ) -> Result<(Vec<(HeaderName, HeaderValue)>, Scrub), Failure> {
     let mut headers = Vec::new();
     let mut forms = Vec::new();
-    for given in &args.endpoint.header {
+    for given in &args.endpoint.connection.header {
         let (name, value) = given
             .split_once(':')
             .ok_or_else(|| Failure::usage("--header needs 'Name: value' with a colon"))?;
@@ -298,7 +298,11 @@ fn headers(
         }
     }
     let secret = headers.iter().any(|(name, _)| is_secret(name));
-    if secret && !endpoint.tls && !endpoint.is_loopback() && !args.endpoint.allow_plaintext_key {
+    if secret
+        && !endpoint.tls
+        && !endpoint.is_loopback()
+        && !args.endpoint.connection.allow_plaintext_key
+    {
         return Err(Failure::usage(format!(
             "a key would go to {} over http, readable on the way: use https, or --allow-plaintext-key if you mean it; nothing was sent",
             endpoint.host
@@ -317,7 +321,7 @@ fn is_secret(name: &HeaderName) -> bool {
 
 fn key(args: &RunArgs, place: &Key, given: bool) -> Result<Option<Secret>, Failure> {
     let held = |name: &str| std::env::var(name).ok().and_then(Secret::new);
-    match (&args.endpoint.api_key_env, given) {
+    match (&args.endpoint.connection.api_key_env, given) {
         (Some(_), true) => Err(Failure::usage(format!(
             "--api-key-env contradicts --header '{}: …': give one of them",
             place.header

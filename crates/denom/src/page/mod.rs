@@ -7,6 +7,7 @@ pub mod escape;
 mod facts;
 mod grid;
 mod markdown;
+pub mod probe;
 pub mod rows;
 pub mod tally;
 #[cfg(test)]

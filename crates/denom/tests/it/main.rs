@@ -4,6 +4,8 @@ mod claim;
 mod exact;
 mod faults;
 mod instants;
+mod path;
+mod probe;
 mod run;
 mod serve;
 mod sim;

@@ -3,5 +3,6 @@
 mod check;
 mod edges;
 mod metrics;
+mod probe;
 mod runs;
 mod schema;
