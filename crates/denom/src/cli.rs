@@ -26,6 +26,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Print the page of a run from its record file alone
     Report(ReportArgs),
+    /// Read result files, other tools' and denom's own, and say what does not hold
+    Audit(AuditArgs),
     /// Run the simulated server alone
     Serve(ServeArgs),
     /// Print shell completions
@@ -49,6 +51,19 @@ pub enum Format {
     Markdown,
     /// For a spreadsheet
     Csv,
+}
+
+/// How an audit is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AuditFormat {
+    /// For a person at a terminal
+    Text,
+    /// One JSON object, see `denom audit --schema`
+    Json,
+    /// For a README or an issue
+    Markdown,
+    /// For a host that annotates a repository's files
+    Sarif,
 }
 
 /// APIs by name.
@@ -86,6 +101,26 @@ pub struct DemoArgs {
     /// No progress on stderr
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// Flags of `denom audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// Result files, or directories of them
+    #[arg(required_unless_present_any = ["schema", "explain"], value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = AuditFormat::Text)]
+    pub format: AuditFormat,
+    /// End with 0 whatever was found
+    #[arg(long)]
+    pub exit_zero: bool,
+    /// Print a rule's page: what it means, how it is computed, when it can be a false alarm
+    #[arg(long, value_name = "RULE", exclusive = true)]
+    pub explain: Option<String>,
+    /// Print the JSON schema of --format json
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
 }
 
 /// Flags of `denom report`.
