@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use measure::api::Api;
 use measure::prompt::Lengths;
 
+use crate::commands::audit::AuditArgs;
 use crate::commands::serve::ServeArgs;
 use crate::config::values::{Concurrency, Requests, Time, WarmupFlag};
 
@@ -53,24 +56,13 @@ pub enum Format {
     Csv,
 }
 
-/// How an audit is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AuditFormat {
-    /// For a person at a terminal
-    Text,
-    /// One JSON object, see `denom audit --schema`
-    Json,
-    /// For a README or an issue
-    Markdown,
-    /// For a host that annotates a repository's files
-    Sarif,
-}
-
-/// APIs by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ApiName {
-    /// OpenAI chat completions and what speaks it
-    OpenaiChat,
+/// Reads the name of an API, and lists all names in help and refusals.
+fn api_parser() -> impl TypedValueParser<Value = Api> {
+    let names = Api::ALL.iter().map(|api| api.name());
+    PossibleValuesParser::new(names).try_map(|name| {
+        let named = |api: &&Api| api.name() == name;
+        Api::ALL.iter().find(named).copied().ok_or("no such API")
+    })
 }
 
 /// How arrivals are stamped.
@@ -101,26 +93,6 @@ pub struct DemoArgs {
     /// No progress on stderr
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-/// Flags of `denom audit`.
-#[derive(Debug, Args)]
-pub struct AuditArgs {
-    /// Result files, or directories of them
-    #[arg(required_unless_present_any = ["schema", "explain"], value_name = "FILE|DIR")]
-    pub paths: Vec<PathBuf>,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = AuditFormat::Text)]
-    pub format: AuditFormat,
-    /// End with 0 whatever was found
-    #[arg(long)]
-    pub exit_zero: bool,
-    /// Print a rule's page: what it means, how it is computed, when it can be a false alarm
-    #[arg(long, value_name = "RULE", exclusive = true)]
-    pub explain: Option<String>,
-    /// Print the JSON schema of --format json
-    #[arg(long, exclusive = true)]
-    pub schema: bool,
 }
 
 /// Flags of `denom report`.
@@ -161,8 +133,8 @@ pub struct RunArgs {
     #[arg(short, long)]
     pub model: Option<String>,
     /// API [default: by the URL's path, else asked of the server]
-    #[arg(long, value_enum)]
-    pub api: Option<ApiName>,
+    #[arg(long, value_parser = api_parser())]
+    pub api: Option<Api>,
 
     /// Streams at once, one level each
     #[arg(

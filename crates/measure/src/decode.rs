@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::api::{Api, Event, clip};
+use crate::api::{self, Api, Event, Framing, Reader, clip};
+use crate::frames::{Frames, Item, Limits, json_array, ndjson, nesting, sse};
+use crate::inflate::{Fault, Inflater};
 use crate::scrub::Scrub;
-use crate::sse;
 use crate::stamp::Stamp;
 use crate::time::Instant;
 use crate::trace::{Body, Oddity, Read, ServerError, Trace, Transport};
@@ -19,6 +20,8 @@ const READS_LIMIT: usize = 1_000_000;
 const TEXT_LIMIT: usize = 4 << 20;
 /// Most bytes kept of a server's message.
 const MESSAGE_LIMIT: usize = 200;
+/// Deepest nesting of an event's JSON that is read.
+const NESTING_LIMIT: u32 = 128;
 
 /// How to decode a response.
 #[derive(Debug, Clone)]
@@ -45,20 +48,19 @@ pub struct Progress {
 /// Decodes one response. It sees bytes and stamps, never a clock.
 #[derive(Debug)]
 pub struct Decoder {
-    parser: sse::Parser,
     mode: Mode,
-    whole: Vec<u8>,
+    inflater: Option<Inflater>,
     reading: Reading,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 enum Mode {
     /// Nothing of the body has come.
     Undecided,
     /// Events.
-    Events,
+    Events(Frames),
     /// One body, read at its end.
-    Whole,
+    Whole(Vec<u8>),
     /// Of no use.
     Other,
 }
@@ -66,13 +68,36 @@ enum Mode {
 #[derive(Debug)]
 struct Reading {
     options: Options,
+    reader: Box<dyn Reader>,
     trace: Trace,
     current: Option<(Stamp, Read)>,
     last: Option<Instant>,
     stated: u64,
     limit: Option<String>,
-    event_stream: bool,
+    kind: Kind,
     progress: Progress,
+}
+
+/// What the content type says of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Server-sent events.
+    EventStream,
+    /// One JSON text.
+    Json,
+    /// Anything else, or nothing.
+    Unnamed,
+}
+
+impl Kind {
+    fn of(content_type: Option<&str>) -> Self {
+        let kind = content_type.unwrap_or("").trim().to_ascii_lowercase();
+        match kind.split(';').next().unwrap_or_default().trim_end() {
+            "text/event-stream" => Kind::EventStream,
+            "application/json" => Kind::Json,
+            _ => Kind::Unnamed,
+        }
+    }
 }
 
 impl Decoder {
@@ -80,39 +105,62 @@ impl Decoder {
     pub fn new(options: Options, mut trace: Trace) -> Self {
         trace.text = options.keep_text.then(String::new);
         Decoder {
-            parser: sse::Parser::new(sse::Limits::default()),
             mode: Mode::Undecided,
-            whole: Vec::new(),
+            inflater: None,
             reading: Reading {
+                reader: (options.api.dialect().reader)(),
                 options,
                 trace,
                 current: None,
                 last: None,
                 stated: 0,
                 limit: None,
-                event_stream: false,
+                kind: Kind::Unnamed,
                 progress: Progress::default(),
             },
         }
     }
 
-    /// Takes the response's head.
-    pub fn head(&mut self, stamp: Stamp, status: u16, content_type: Option<&str>, encoded: bool) {
+    /// Takes the response's head: its status, `Content-Type` and `Content-Encoding`.
+    pub fn head(
+        &mut self,
+        stamp: Stamp,
+        status: u16,
+        content_type: Option<&str>,
+        encoding: Option<&str>,
+    ) {
         let reading = &mut self.reading;
         reading.see(stamp);
         reading.trace.head = Some(stamp.at);
         reading.trace.status = Some(status);
-        let kind = content_type.unwrap_or("").trim().to_ascii_lowercase();
-        reading.event_stream = kind.starts_with("text/event-stream");
-        if encoded && status == 200 {
-            reading.trace.note(Oddity::Compressed);
-            reading.malformed(
-                "the body is compressed although none was asked for, and cannot be read",
-            );
+        reading.kind = Kind::of(content_type);
+        if status != 200 {
+            self.mode = Mode::Whole(Vec::new());
+        }
+        let Some(encoding) = encoding.filter(|name| !name.eq_ignore_ascii_case("identity")) else {
+            return;
+        };
+        reading.trace.note(Oddity::Compressed);
+        self.inflater = Inflater::of(encoding);
+        if self.inflater.is_none() {
+            let name = clip(encoding, 40);
+            reading.undecodable(&format!(
+                "the body is compressed as {name:?}, which is not read here"
+            ));
             self.mode = Mode::Other;
         }
-        if status != 200 {
-            self.mode = Mode::Whole;
+    }
+
+    /// Takes the server's own time to the first token, in seconds, from a header.
+    pub fn declare_first(&mut self, seconds: &str) {
+        let first = seconds
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .and_then(api::timing::length);
+        if let Some(first) = first {
+            let declared = self.reading.trace.declared.get_or_insert_default();
+            declared.first = Some(first);
         }
     }
 
@@ -128,23 +176,43 @@ impl Decoder {
         if reading.trace.bytes > STREAM_LIMIT {
             reading.over("the response is longer than 256 MiB");
         }
-        if self.mode == Mode::Undecided {
+        match &mut self.inflater {
+            None => self.plain(stamp, bytes),
+            Some(inflater) => {
+                let inflated = inflater.feed(bytes);
+                let (plain, fault) = match inflated {
+                    Ok(plain) => (plain, None),
+                    Err((plain, fault)) => (plain, Some(fault)),
+                };
+                self.plain(stamp, &plain);
+                if let Some(fault) = fault {
+                    self.inflater = None;
+                    self.mode = Mode::Other;
+                    self.reading.not_inflated(&fault);
+                }
+            }
+        }
+        self.reading.progress
+    }
+
+    fn plain(&mut self, stamp: Stamp, bytes: &[u8]) {
+        let reading = &mut self.reading;
+        if matches!(self.mode, Mode::Undecided) {
             self.mode = reading.sniff(bytes);
         }
-        match self.mode {
-            Mode::Events => {
-                let fed = self.parser.feed(bytes, |item| reading.item(stamp, item));
+        match &mut self.mode {
+            Mode::Events(frames) => {
+                let fed = frames.feed(bytes, |item| reading.item(stamp, item));
                 if let Err(long) = fed {
                     reading.over(&long.to_string());
                 }
             }
-            Mode::Whole if self.whole.len() + bytes.len() > WHOLE_LIMIT => {
+            Mode::Whole(whole) if whole.len() + bytes.len() > WHOLE_LIMIT => {
                 reading.over("the body is longer than 16 MiB");
             }
-            Mode::Whole => self.whole.extend_from_slice(bytes),
+            Mode::Whole(whole) => whole.extend_from_slice(bytes),
             Mode::Other | Mode::Undecided => {}
         }
-        self.reading.progress
     }
 
     /// What is to be said of a limit that was reached.
@@ -154,17 +222,21 @@ impl Decoder {
 
     /// Ends the response, whose last byte or end came at `at`, and hands the trace out.
     pub fn close(mut self, transport: Transport, at: Option<Instant>) -> Trace {
-        if self.mode == Mode::Events {
-            let reading = &mut self.reading;
-            let stamp = reading.current.as_ref().map(|(stamp, _)| *stamp);
-            if let Some(stamp) = stamp
-                && let Err(long) = self.parser.finish(|item| reading.item(stamp, item))
-            {
-                reading.over(&long.to_string());
+        let reading = &mut self.reading;
+        let stamp = reading.current.as_ref().map(|(stamp, _)| *stamp);
+        match &mut self.mode {
+            Mode::Events(frames) => {
+                if let Some(stamp) = stamp
+                    && let Err(long) = frames.finish(|item| reading.item(stamp, item))
+                {
+                    reading.over(&long.to_string());
+                }
+                if matches!(frames, Frames::Array(_)) && !reading.trace.sentinel {
+                    reading.trace.note(Oddity::OpenArray);
+                }
             }
-        }
-        if self.mode == Mode::Whole {
-            self.reading.whole(&self.whole);
+            Mode::Whole(whole) => reading.whole(whole),
+            Mode::Undecided | Mode::Other => {}
         }
         self.reading.close(transport, at)
     }
@@ -190,22 +262,28 @@ impl Reading {
             .strip_prefix(b"\xEF\xBB\xBF")
             .unwrap_or(bytes)
             .trim_ascii_start();
+        let limits = Limits::default();
+        let framing = self.options.api.dialect().framing;
         let event_like = [&b"data"[..], b"event", b":", b"id", b"retry", b"error"];
-        match start.first() {
-            None if bytes.is_empty() => Mode::Undecided,
-            Some(b'{' | b'[') => Mode::Whole,
-            Some(b'<') => {
+        match (start.first(), framing) {
+            (None, _) if bytes.is_empty() => Mode::Undecided,
+            (Some(b'{'), Framing::Ndjson) => {
+                self.trace.body = Body::Stream;
+                Mode::Events(Frames::Ndjson(ndjson::Parser::new(limits)))
+            }
+            (Some(b'['), Framing::SseOrArray) => {
+                self.trace.body = Body::Stream;
+                Mode::Events(Frames::Array(json_array::Parser::new(limits)))
+            }
+            (Some(b'{' | b'['), _) if self.kind != Kind::EventStream => Mode::Whole(Vec::new()),
+            (Some(b'<'), _) => {
                 self.malformed("the body is a page in HTML, not a stream: something between here and the server answered");
                 Mode::Other
             }
-            _ if self.event_stream => {
-                self.trace.body = Body::Stream;
-                Mode::Events
-            }
+            _ if self.kind == Kind::EventStream => self.events(limits),
             _ if event_like.iter().any(|name| start.starts_with(name)) => {
                 self.trace.note(Oddity::ContentType);
-                self.trace.body = Body::Stream;
-                Mode::Events
+                self.events(limits)
             }
             _ => {
                 self.malformed("the body is neither a stream of events nor JSON");
@@ -214,12 +292,32 @@ impl Reading {
         }
     }
 
+    fn events(&mut self, limits: Limits) -> Mode {
+        self.trace.body = Body::Stream;
+        Mode::Events(Frames::Sse(sse::Parser::new(limits)))
+    }
+
     fn malformed(&mut self, text: &str) {
         if self.trace.body != Body::Stream {
             self.trace.body = Body::Other;
         }
         if self.trace.malformed.is_none() {
             self.trace.malformed = Some(clip(&self.options.scrub.apply(text), MESSAGE_LIMIT));
+        }
+    }
+
+    fn undecodable(&mut self, text: &str) {
+        self.trace.note(Oddity::Undecodable);
+        self.malformed(text);
+    }
+
+    fn not_inflated(&mut self, fault: &Fault) {
+        match fault {
+            Fault::Bomb => self.over(&fault.to_string()),
+            Fault::Broken => {
+                self.undecodable(&fault.to_string());
+                self.progress.stop = true;
+            }
         }
     }
 
@@ -260,19 +358,36 @@ impl Reading {
         }
     }
 
-    fn item(&mut self, stamp: Stamp, item: sse::Item<'_>) {
+    fn item(&mut self, stamp: Stamp, item: Item<'_>) {
         self.trace.first_event.get_or_insert(stamp.at);
         match item {
-            sse::Item::Comment => self.trace.comments += 1,
-            sse::Item::ErrorField(value) => {
+            Item::Comment => self.trace.comments += 1,
+            Item::ErrorField(value) => {
                 let text = String::from_utf8_lossy(value);
-                let error = crate::api::error_body(&text).unwrap_or(ServerError {
+                let error = api::error_body(&text).unwrap_or(ServerError {
                     code: None,
                     message: text.into_owned(),
                 });
                 self.error(error);
             }
-            sse::Item::Event {
+            // The standard ignores what is framed as nothing, and so is it here unless it fails.
+            Item::Loose(value) => {
+                let text = String::from_utf8_lossy(value);
+                let given = text.contains("error").then(|| api::error_body(&text));
+                if let Some(error) = given.flatten() {
+                    self.error(error);
+                }
+            }
+            Item::End => self.take(
+                stamp,
+                Event {
+                    sentinel: true,
+                    ..Event::default()
+                },
+            ),
+            Item::Stray(_) if self.trace.sentinel => self.trace.note(Oddity::PostDoneData),
+            Item::Stray(_) => self.malformed("bytes stand between the elements of the array"),
+            Item::Event {
                 name,
                 data,
                 terminated,
@@ -294,24 +409,18 @@ impl Reading {
             .text
             .as_mut()
             .filter(|text| counts && text.len() < TEXT_LIMIT);
-        match self.options.api.read(name, &text, kept) {
+        match api::read(self.reader.as_mut(), name, &text, kept) {
             Ok(event) if terminated => self.take(stamp, event),
-            // Cut off before its blank line: only what ends an answer is taken from it.
+            // Cut off before its end: only what ends an answer is taken from it.
             Ok(event) => {
                 self.trace.note(Oddity::UnterminatedTail);
-                self.take(
-                    stamp,
-                    Event {
-                        usage: event.usage,
-                        finish: event.finish,
-                        sentinel: event.sentinel,
-                        error: event.error,
-                        declared: event.declared,
-                        ..Event::default()
-                    },
-                );
+                self.take(stamp, event.ending_only());
             }
             Err(_) if !terminated => self.trace.note(Oddity::UnterminatedTail),
+            Err(_) if self.trace.sentinel => self.trace.note(Oddity::PostDoneData),
+            Err(_) if nesting(data) > NESTING_LIMIT => {
+                self.over("the JSON of an event is nested deeper than 128 brackets");
+            }
             Err(text) => self.malformed(&text),
         }
     }
@@ -347,9 +456,23 @@ impl Reading {
         if event.restarted {
             self.trace.note(Oddity::RestartedStream);
         }
-        self.trace.usage = event.usage.or(self.trace.usage);
+        if event.gap {
+            self.trace.note(Oddity::SeqGap);
+        }
+        if let Some(text) = event.lost {
+            self.malformed(&text);
+        }
+        self.trace.reasoning_summary |= event.summary;
+        let before = self.trace.usage;
+        self.trace.usage = match (before, event.usage) {
+            (Some(before), Some(later)) => Some(before.updated(later)),
+            (before, later) => later.or(before),
+        };
         self.trace.finish_reason = event.finish.or(self.trace.finish_reason);
-        self.trace.declared = event.declared.or(self.trace.declared);
+        self.trace.declared = match (self.trace.declared, event.declared) {
+            (Some(before), Some(later)) => Some(before.updated(later)),
+            (before, later) => later.or(before),
+        };
         if event.sentinel {
             self.trace.sentinel = true;
             self.trace.end = Some(stamp.at);
@@ -392,14 +515,14 @@ impl Reading {
                 code: None,
                 message: text.trim().to_owned(),
             };
-            let error = crate::api::error_body(&text).unwrap_or_else(plain);
+            let error = api::error_body(&text).unwrap_or_else(plain);
             if !error.message.is_empty() {
                 self.error(error);
             }
             return;
         }
         let kept = self.trace.text.as_mut();
-        match self.options.api.read(b"", &text, kept) {
+        match api::read_whole(self.reader.as_mut(), &text, kept) {
             Ok(event) => {
                 self.trace.body = Body::Whole;
                 self.trace.events += 1;
@@ -408,7 +531,18 @@ impl Reading {
                     self.take(stamp, event);
                 }
             }
+            Err(_) if nesting(body) > NESTING_LIMIT => {
+                self.over("the body's JSON is nested deeper than 128 brackets");
+            }
             Err(text) => self.malformed(&text),
+        }
+    }
+
+    /// One line of JSON, and said to be JSON: a whole answer of an API whose streams are lines.
+    fn whole_line(&mut self) {
+        let lines = self.options.api.dialect().framing == Framing::Ndjson;
+        if lines && self.kind == Kind::Json && self.trace.events == 1 {
+            self.trace.body = Body::Whole;
         }
     }
 
@@ -424,6 +558,10 @@ impl Reading {
         if ended && self.trace.end.is_none() {
             self.trace.end = at.or(self.last);
         }
+        if !self.reader.is_finished() {
+            self.trace.finish_reason = None;
+        }
+        self.whole_line();
         self.trace.transport = match self.limit {
             Some(text) => Transport::Limit { text },
             None => transport,

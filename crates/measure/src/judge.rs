@@ -223,10 +223,16 @@ pub enum Flag {
     TextRepaired,
     /// The body was compressed.
     Compressed,
+    /// The body was compressed, and could not be decompressed.
+    Undecodable,
     /// The content type was not that of an event stream.
     ContentType,
     /// A message began twice.
     RestartedStream,
+    /// The events' own numbers jump or repeat.
+    SeqGap,
+    /// A JSON array without its closing bracket.
+    OpenArray,
     /// The last event lacked its blank line.
     UnterminatedTail,
     /// Stamps of the kernel were clamped.
@@ -252,8 +258,11 @@ impl Flag {
             Flag::PostDoneData => "post_done_data",
             Flag::TextRepaired => "text_repaired",
             Flag::Compressed => "compressed",
+            Flag::Undecodable => "undecodable",
             Flag::ContentType => "content_type",
             Flag::RestartedStream => "restarted_stream",
+            Flag::SeqGap => "seq_gap",
+            Flag::OpenArray => "open_array",
             Flag::UnterminatedTail => "unterminated_tail",
             Flag::StampClamped => "stamp_clamped",
             Flag::CloseDelimited => "close_delimited",
@@ -279,6 +288,16 @@ pub struct Judged {
     pub tokens: Tokens,
     /// Remarks, sorted.
     pub flags: Vec<Flag>,
+}
+
+impl Judged {
+    /// Whether first-content time and generation rate can be had of it: its shape supports them,
+    /// and its stream was one stream, in order.
+    pub fn supports_stream_figures(&self) -> bool {
+        let spoiled = [Flag::RestartedStream, Flag::SeqGap];
+        self.shape.is_some_and(Shape::supports_stream_figures)
+            && !spoiled.iter().any(|flag| self.flags.contains(flag))
+    }
 }
 
 /// Judges one trace.
@@ -339,11 +358,12 @@ pub fn outcome(trace: &Trace) -> Outcome {
     match &trace.transport {
         Transport::Limit { .. } => return Failed(Failure::LimitExceeded),
         Transport::Timeout { phase } => return Failed(Failure::Timeout(*phase)),
-        _ if trace.malformed.is_some() && trace.oddities.contains(&Oddity::Compressed) => {
+        _ if trace.oddities.contains(&Oddity::Undecodable) => {
             return Failed(Failure::DecodeError);
         }
         _ if trace.malformed.is_some() => return Failed(Failure::ProtocolError),
         Transport::Broken { .. } => return Failed(Failure::Truncated),
+        _ if trace.oddities.contains(&Oddity::OpenArray) => return Failed(Failure::Truncated),
         _ => {}
     }
     match trace.finish_reason {
@@ -533,8 +553,11 @@ fn flag_of(oddity: Oddity) -> Flag {
         Oddity::PostDoneData => Flag::PostDoneData,
         Oddity::TextRepaired => Flag::TextRepaired,
         Oddity::Compressed => Flag::Compressed,
+        Oddity::Undecodable => Flag::Undecodable,
         Oddity::ContentType => Flag::ContentType,
         Oddity::RestartedStream => Flag::RestartedStream,
+        Oddity::SeqGap => Flag::SeqGap,
+        Oddity::OpenArray => Flag::OpenArray,
         Oddity::StampClamped => Flag::StampClamped,
         Oddity::CloseDelimited => Flag::CloseDelimited,
     }

@@ -110,7 +110,7 @@ pub fn rows(level: &crate::record::Level, load: Load) -> Vec<Row> {
 fn row(request: &Judged, load: Load) -> Row {
     let trace = &request.trace;
     let ok = request.outcome == Outcome::Ok;
-    let supports = request.shape.is_some_and(Shape::supports_stream_figures);
+    let supports = request.supports_stream_figures();
     let from_sent = |to: Option<Instant>| Some(to?.since(trace.sent?)?.as_secs_f64());
     let source = request.tokens.source;
     let (rate_used, rate) = rate_used(request, load);

@@ -195,6 +195,38 @@ pub struct Usage {
     pub bad: bool,
 }
 
+impl Usage {
+    /// With each count that `later` gives in the place of the one before: what a server leaves out
+    /// it does not take back.
+    pub fn updated(self, later: Usage) -> Usage {
+        Usage {
+            input: later.input.or(self.input),
+            output: later.output.or(self.output),
+            total: later.total.or(self.total),
+            reasoning: later.reasoning.or(self.reasoning),
+            cached: later.cached.or(self.cached),
+            rejected: later.rejected.or(self.rejected),
+            bad: self.bad || later.bad,
+        }
+    }
+
+    /// With the output of another choice added; both had the same prompt.
+    pub fn with_output_of(self, other: Usage) -> Usage {
+        let add = |one: Option<u64>, more: Option<u64>| match (one, more) {
+            (Some(one), Some(more)) => Some(one.saturating_add(more)),
+            (one, more) => one.or(more),
+        };
+        Usage {
+            output: add(self.output, other.output),
+            total: add(self.total, other.output),
+            reasoning: add(self.reasoning, other.reasoning),
+            rejected: add(self.rejected, other.rejected),
+            bad: self.bad || other.bad,
+            ..self
+        }
+    }
+}
+
 /// What the server said of its own timing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -214,6 +246,31 @@ pub struct Declared {
     /// Time waiting in the server's queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Length>,
+    /// Time to the first token, as the server counts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<Length>,
+    /// Time to load the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Length>,
+    /// Time of the whole request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<Length>,
+}
+
+impl Declared {
+    /// With each time that `later` gives in the place of the one before.
+    pub fn updated(self, later: Declared) -> Declared {
+        Declared {
+            prompt: later.prompt.or(self.prompt),
+            prompt_tokens: later.prompt_tokens.or(self.prompt_tokens),
+            output: later.output.or(self.output),
+            output_tokens: later.output_tokens.or(self.output_tokens),
+            queue: later.queue.or(self.queue),
+            first: later.first.or(self.first),
+            load: later.load.or(self.load),
+            total: later.total.or(self.total),
+        }
+    }
 }
 
 /// An error the server reported, in a status or inside a stream. Already scrubbed of keys.
@@ -252,12 +309,18 @@ pub enum Oddity {
     PostDoneData,
     /// Text held bytes or escapes that are no characters.
     TextRepaired,
-    /// The body was compressed although none was asked for.
+    /// The body was compressed.
     Compressed,
+    /// The body was compressed, and could not be decompressed.
+    Undecodable,
     /// The content type was not that of an event stream.
     ContentType,
     /// A second start of a message inside one stream.
     RestartedStream,
+    /// The events' own numbers jump or repeat.
+    SeqGap,
+    /// A JSON array whose closing bracket never came.
+    OpenArray,
     /// The kernel's stamps ran backwards, or past their own read, and were clamped.
     StampClamped,
     /// Only the close of the connection ended the body.

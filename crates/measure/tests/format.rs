@@ -131,6 +131,9 @@ fn names() -> Vec<String> {
         output: length,
         output_tokens: Some(1),
         queue: length,
+        first: length,
+        load: length,
+        total: length,
     });
     trace.error = Some(ServerError {
         code: Some(String::new()),

@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
 use measure::audit::report::{FileReport, Report};
 use measure::audit::{self, read::MOST_BYTES, rules};
 
 use super::run::{out, style};
-use crate::cli::{AuditArgs, AuditFormat};
 use crate::exit::{self, Failure};
 use crate::page;
 
@@ -21,6 +21,39 @@ const MOST_DEEP: usize = 16;
 const ENDINGS: [&str; 8] = [
     "json", "jsonl", "ndjson", "txt", "md", "log", "out", "stdout",
 ];
+
+/// How an audit is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AuditFormat {
+    /// For a person at a terminal
+    Text,
+    /// One JSON object, see `denom audit --schema`
+    Json,
+    /// For a README or an issue
+    Markdown,
+    /// For a host that annotates a repository's files
+    Sarif,
+}
+
+/// Flags of `denom audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// Result files, or directories of them
+    #[arg(required_unless_present_any = ["schema", "explain"], value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = AuditFormat::Text)]
+    pub format: AuditFormat,
+    /// End with 0 whatever was found
+    #[arg(long)]
+    pub exit_zero: bool,
+    /// Print a rule's page: what it means, how it is computed, when it can be a false alarm
+    #[arg(long, value_name = "RULE", exclusive = true)]
+    pub explain: Option<String>,
+    /// Print the JSON schema of --format json
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
+}
 
 /// Runs the command.
 ///

@@ -10,7 +10,7 @@ use measure::stamp::Stamp;
 use measure::time::Length;
 
 use crate::clock::RunClock;
-use crate::config::{CONNECT_TIMEOUT, Config};
+use crate::config::{ASSUMED, CONNECT_TIMEOUT, Config};
 use crate::exit::Failure;
 use crate::net::connect::connect;
 use crate::net::{BodyEnd, Canceller, ConnectOptions, Sink, Target, Timeouts, Wake};
@@ -57,7 +57,6 @@ impl Sink for Body {
 /// With code 3 where it cannot be reached, 2 where the user has to choose.
 pub async fn discover(config: &Config, clock: RunClock, wake: &Wake) -> Result<Found, Failure> {
     let endpoint = &config.endpoint;
-    let shown = endpoint.shown("");
     let target = Target::resolve(
         endpoint.tls,
         &endpoint.host,
@@ -71,51 +70,70 @@ pub async fn discover(config: &Config, clock: RunClock, wake: &Wake) -> Result<F
             "{error}: check the host's name; nothing was measured"
         ))
     })?;
-    if let (Some(api), Some(model)) = (config.api, &config.model) {
-        return Ok(Found {
-            target,
-            api,
-            model: model.clone(),
-        });
-    }
-    let api = config.api.unwrap_or(Api::OpenaiChat);
-    let path = endpoint.models_path(api);
-    let body = get(config, &target, &path, clock, wake).await?;
-    let listed = (body.status == 200).then(|| models(&body.bytes)).flatten();
-    let Some(listed) = listed else {
-        if let (Some(model), 200..=499) = (&config.model, body.status)
-            && config.api.is_some()
-        {
-            return Ok(Found {
-                target,
-                api,
-                model: model.clone(),
-            });
-        }
-        return Err(Failure::no_result(format!(
-            "{shown}{path} lists no models (status {}), so the API cannot be told: give the full path of the \
-             endpoint, or name it with --api and the model with -m",
-            body.status
-        )));
+    let (api, listed) = match (config.api, &config.model) {
+        (Some(api), Some(_)) => (api, Vec::new()),
+        (api, _) => ask(config, &target, api, clock, wake).await?,
     };
-    let model = match (&config.model, listed.as_slice()) {
-        (Some(model), _) => model.clone(),
-        (None, [only]) => only.clone(),
-        (None, []) => {
-            return Err(Failure::usage(
-                "the server lists no model: name one with -m",
-            ));
+    let model = match &config.model {
+        Some(model) => model.clone(),
+        None => only(&listed)?,
+    };
+    Ok(Found { target, api, model })
+}
+
+/// The API that the server speaks, and the models that it lists.
+async fn ask(
+    config: &Config,
+    target: &Target,
+    api: Option<Api>,
+    clock: RunClock,
+    wake: &Wake,
+) -> Result<(Api, Vec<String>), Failure> {
+    let tried: &[Api] = match &api {
+        Some(api) => std::slice::from_ref(api),
+        None => &ASKED,
+    };
+    let mut refusals = Vec::new();
+    for api in tried {
+        let path = config.endpoint.models_path(*api);
+        let body = get(config, target, &path, clock, wake).await?;
+        let list = serde_json::from_slice(&body.bytes).ok();
+        let listed = list.as_ref().and_then(api.dialect().listed);
+        if let (200, Some(listed)) = (body.status, listed) {
+            return Ok((*api, listed));
         }
-        (None, several) => {
+        let shown = config.endpoint.shown(&path);
+        refusals.push(format!("{shown} (status {})", body.status));
+    }
+    let refusals = refusals.join(" and ");
+    Err(Failure::no_result(match api {
+        Some(_) => format!("no models are listed by {refusals}: name the model with -m"),
+        None => format!(
+            "no models are listed by {refusals}, so the API cannot be told: give the full path of the endpoint, \
+             or name it with --api and the model with -m"
+        ),
+    }))
+}
+
+/// The APIs whose lists are asked for where nothing names one, in this order.
+const ASKED: [Api; 2] = [ASSUMED, Api::Ollama];
+
+/// The only model there is.
+fn only(listed: &[String]) -> Result<String, Failure> {
+    match listed {
+        [only] => Ok(only.clone()),
+        [] => Err(Failure::usage(
+            "the server lists no model: name one with -m",
+        )),
+        several => {
             let names: Vec<&str> = several.iter().take(20).map(String::as_str).collect();
-            return Err(Failure::usage(format!(
+            Err(Failure::usage(format!(
                 "the server lists {} models: name one with -m: {}",
                 several.len(),
                 names.join(", ")
-            )));
+            )))
         }
-    };
-    Ok(Found { target, api, model })
+    }
 }
 
 async fn get(
@@ -169,15 +187,4 @@ async fn get(
         Ok(end) => Err(failed(format!("the answer did not end well ({end:?})"))),
         Err(error) => Err(failed(error.text)),
     }
-}
-
-/// The names in an OpenAI-style list of models.
-fn models(body: &[u8]) -> Option<Vec<String>> {
-    let list: serde_json::Value = serde_json::from_slice(body).ok()?;
-    let data = list.get("data")?.as_array()?;
-    Some(
-        data.iter()
-            .filter_map(|model| model.get("id")?.as_str().map(str::to_owned))
-            .collect(),
-    )
 }

@@ -17,7 +17,9 @@ pub fn run_name() -> String {
 
 /// The header of a run.
 pub fn header(config: &Config, found: &Found, clock: RunClock, run: &str) -> Header {
-    let path = config.endpoint.path_for(found.api);
+    let path = config
+        .endpoint
+        .path_for(found.api, &found.model, config.stream);
     let mut header = Header {
         format: FORMAT.into(),
         version: env!("CARGO_PKG_VERSION").into(),

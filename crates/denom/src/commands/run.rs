@@ -147,7 +147,9 @@ fn found(config: &Config, clock: RunClock) -> Result<Found, Failure> {
 }
 
 fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
-    let path = config.endpoint.path_for(found.api);
+    let path = config
+        .endpoint
+        .path_for(found.api, &found.model, config.stream);
     Job {
         clock,
         shown_url: config.endpoint.shown(&path),
@@ -255,7 +257,7 @@ fn dry_run(config: &Config, clock: RunClock) -> Result<u8, Failure> {
         addrs: vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, endpoint.port))],
         dns: None,
     };
-    let api = config.api.unwrap_or(measure::api::Api::OpenaiChat);
+    let api = config.api.unwrap_or(crate::config::ASSUMED);
     let model = config
         .model
         .clone()

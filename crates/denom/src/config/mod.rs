@@ -4,12 +4,13 @@ pub mod prompts;
 pub mod secret;
 pub mod url;
 pub mod values;
+pub mod vendor;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
-use measure::api::Api;
+use measure::api::{Api, Key};
 use measure::judge::Guards;
 use measure::plan::{self, Closed, LevelPlan, Stop};
 use measure::prompt::{Lengths, Source};
@@ -18,7 +19,7 @@ use measure::scrub::Scrub;
 use measure::time::Length;
 use serde_json::{Map, Value};
 
-use crate::cli::{ApiName, Format, LeadName, RunArgs, StampName};
+use crate::cli::{Format, LeadName, RunArgs, StampName};
 use crate::exit::Failure;
 use crate::net::tls::{self, TlsOptions};
 use secret::Secret;
@@ -91,10 +92,8 @@ impl Config {
     /// With code 2 for what cannot be used. Nothing was sent.
     pub fn decide(args: RunArgs) -> Result<Self, Failure> {
         let endpoint = Endpoint::parse(&args.url).map_err(Failure::usage)?;
-        let api = args
-            .api
-            .map(|ApiName::OpenaiChat| Api::OpenaiChat)
-            .or(endpoint.api());
+        let api = args.api.or(endpoint.api()).or(vendor::api(&endpoint.host));
+        let model = args.model.clone().or(endpoint.model());
         let levels = levels(&args);
         let source = match &args.prompts {
             Some(file) => Source::File(prompts::read(file)?),
@@ -107,7 +106,7 @@ impl Config {
             .transpose()?
             .unwrap_or_default();
         refuse_contradictions(&args, &body)?;
-        let (headers, scrub) = headers(&args, &endpoint)?;
+        let (headers, scrub) = headers(&args, &endpoint, api.unwrap_or(ASSUMED))?;
         let options = TlsOptions {
             extra_ca: args.cacert.clone(),
             insecure: args.insecure,
@@ -121,7 +120,7 @@ impl Config {
         Ok(Config {
             endpoint,
             api,
-            model: args.model,
+            model,
             levels,
             source,
             output_tokens: args.output_tokens,
@@ -192,6 +191,11 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
         };
         return clash("\"stream\" in the --body file", flag, "give one of them");
     }
+    if body.get("echo").and_then(Value::as_bool) == Some(true) {
+        return Err(Failure::usage(
+            "\"echo\" in the --body file would count the prompt as output: leave it out",
+        ));
+    }
     if let (Some(limit), timeout) = (args.max_time, args.timeout)
         && limit.0 < timeout.0
         && timeout.0 != Length::from_secs(60)
@@ -222,8 +226,8 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
     Ok(())
 }
 
-/// The usual variable of the API's key.
-const USUAL_KEY: &str = "OPENAI_API_KEY";
+/// The API that a server is first asked for where nothing names one.
+pub const ASSUMED: Api = Api::OpenaiChat;
 
 /// Headers that the client sets itself.
 const OWN: [&str; 5] = [
@@ -237,6 +241,7 @@ const OWN: [&str; 5] = [
 fn headers(
     args: &RunArgs,
     endpoint: &Endpoint,
+    api: Api,
 ) -> Result<(Vec<(HeaderName, HeaderValue)>, Scrub), Failure> {
     let mut headers = Vec::new();
     let mut forms = Vec::new();
@@ -254,15 +259,29 @@ fn headers(
             )));
         }
         let value = value.trim();
-        forms.extend(secret::forms(
-            value.strip_prefix("Bearer ").unwrap_or(value),
-        ));
+        if is_secret(&name) {
+            forms.extend(secret::forms(
+                value.strip_prefix("Bearer ").unwrap_or(value),
+            ));
+        }
         headers.push((name, secret::header(value).map_err(Failure::usage)?));
     }
-    let given = headers.iter().any(|(name, _)| name == AUTHORIZATION);
-    if let Some(key) = key(args, given)? {
+    let place = vendor::key(&endpoint.host, api);
+    let given = headers
+        .iter()
+        .any(|(name, _)| name == AUTHORIZATION || name == place.header);
+    if let Some(key) = key(args, &place, given)? {
         forms.extend(key.forms());
-        headers.push((AUTHORIZATION, key.bearer().map_err(Failure::usage)?));
+        let value = key.header(place.scheme).map_err(Failure::usage)?;
+        headers.push((HeaderName::from_static(place.header), value));
+    }
+    for (name, value) in api.dialect().headers {
+        if !headers.iter().any(|(given, _)| given == name) {
+            headers.push((
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            ));
+        }
     }
     let secret = headers.iter().any(|(name, _)| is_secret(name));
     if secret && !endpoint.tls && !endpoint.is_loopback() && !args.allow_plaintext_key {
@@ -282,22 +301,19 @@ fn is_secret(name: &HeaderName) -> bool {
             .any(|word| name.contains(word))
 }
 
-fn key(args: &RunArgs, given: bool) -> Result<Option<Secret>, Failure> {
-    let name = match (&args.api_key_env, given) {
-        (Some(_), true) => {
-            return Err(Failure::usage(
-                "--api-key-env contradicts --header 'Authorization: …': give one of them",
-            ));
-        }
-        (None, true) => return Ok(None),
-        (Some(name), false) => name.as_str(),
-        (None, false) => USUAL_KEY,
-    };
-    let found = std::env::var(name).ok().and_then(Secret::new);
-    match (found, &args.api_key_env) {
-        (None, Some(name)) => Err(Failure::usage(format!(
-            "the environment variable {name} named by --api-key-env is not set or empty"
+fn key(args: &RunArgs, place: &Key, given: bool) -> Result<Option<Secret>, Failure> {
+    let held = |name: &str| std::env::var(name).ok().and_then(Secret::new);
+    match (&args.api_key_env, given) {
+        (Some(_), true) => Err(Failure::usage(format!(
+            "--api-key-env contradicts --header '{}: …': give one of them",
+            place.header
         ))),
-        (found, _) => Ok(found),
+        (None, true) => Ok(None),
+        (Some(name), false) => held(name).map(Some).ok_or_else(|| {
+            Failure::usage(format!(
+                "the environment variable {name} named by --api-key-env is not set or empty"
+            ))
+        }),
+        (None, false) => Ok(place.variables.iter().find_map(|name| held(name))),
     }
 }

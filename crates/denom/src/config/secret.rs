@@ -24,12 +24,12 @@ impl Secret {
         (!text.is_empty()).then_some(Secret(text))
     }
 
-    /// `Bearer` and the key, as a header's value marked sensitive.
+    /// `scheme` and the key, as a header's value marked sensitive.
     ///
     /// # Errors
     /// Where it holds characters that no header may hold.
-    pub fn bearer(&self) -> Result<HeaderValue, String> {
-        header(&format!("Bearer {}", self.0))
+    pub fn header(&self, scheme: &str) -> Result<HeaderValue, String> {
+        header(&format!("{scheme}{}", self.0))
     }
 
     /// Every form it may come back in: as it is, escaped, in base64, percent-encoded, its ends.
@@ -87,12 +87,12 @@ mod tests {
     fn a_key_shows_nowhere_and_its_forms_are_known() {
         let secret = Secret::new("sk-abc/def+0123456789-xyz\"".into()).expect("not empty");
         assert_eq!(format!("{secret:?}"), "Secret");
-        assert!(format!("{:?}", secret.bearer()).contains("Sensitive"));
+        assert!(format!("{:?}", secret.header("Bearer ")).contains("Sensitive"));
         let forms = secret.forms();
         for form in ["sk-abc%2Fdef%2B0123456789-xyz%22", "sk-abc/d", "789-xyz\""] {
             assert!(forms.iter().any(|f| f == form), "{form} in {forms:?}");
         }
         assert!(Secret::new("  ".into()).is_none());
-        assert!(Secret::new("a\nb".into()).is_some_and(|s| s.bearer().is_err()));
+        assert!(Secret::new("a\nb".into()).is_some_and(|s| s.header("").is_err()));
     }
 }

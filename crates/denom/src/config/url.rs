@@ -1,7 +1,7 @@
 //! Owns the endpoint's address: what the user typed, taken apart, and what of it may be shown.
 
 use hyper::Uri;
-use measure::api::Api;
+use measure::api::{Api, Route};
 
 /// An endpoint as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,29 +77,75 @@ impl Endpoint {
 
     /// The API that the path names, if it names one.
     pub fn api(&self) -> Option<Api> {
-        Api::ALL
-            .into_iter()
-            .find(|api| self.path.ends_with(api.path()))
+        let known = Api::ALL.iter().copied();
+        // The longest ending counts: one API's path may end another's.
+        known
+            .filter_map(|api| Some((self.route(api)?.ending().len(), api)))
+            .max_by_key(|(length, _)| *length)
+            .map(|(_, api)| api)
     }
 
-    /// The path that requests of `api` go to.
-    pub fn path_for(&self, api: Api) -> String {
-        let path = match self.path.as_str() {
-            path if path.ends_with(api.path()) => path.to_owned(),
-            "" => format!("/v1{}", api.path()),
-            path => format!("{path}{}", api.path()),
+    /// The model that the path names, in APIs that put it there.
+    pub fn model(&self) -> Option<String> {
+        let route = self.route(self.api()?)?;
+        route.path.contains("{model}").then_some(())?;
+        let before = self.path.strip_suffix(route.ending())?;
+        let (_, model) = before.rsplit_once('/')?;
+        (!model.is_empty()).then(|| model.to_owned())
+    }
+
+    /// The route of `api` that the path ends with.
+    fn route(&self, api: Api) -> Option<&'static Route> {
+        let ends = |route: &&Route| self.path.ends_with(route.ending());
+        api.dialect().routes.iter().find(ends)
+    }
+
+    /// The path and query that requests of `api` to `model` go to, for streams or whole answers.
+    pub fn path_for(&self, api: Api, model: &str, stream: bool) -> String {
+        let dialect = api.dialect();
+        let fitting = dialect.routes.iter().find(|route| route.gives(stream));
+        let Some((first, rest)) = dialect.routes.split_first() else {
+            return self.path.clone();
         };
-        match &self.query {
-            Some(query) => format!("{path}?{query}"),
-            None => path,
+        let wanted = fitting.unwrap_or(rest.first().unwrap_or(first));
+        let (path, query) = match self.route(api) {
+            Some(typed) if typed.gives(stream) => (self.path.clone(), ""),
+            Some(typed) => {
+                let base = self.path.strip_suffix(typed.ending()).unwrap_or_default();
+                (format!("{base}{}", wanted.ending()), wanted.query)
+            }
+            None => {
+                let base = match self.path.as_str() {
+                    "" => dialect.prefix,
+                    typed => typed,
+                };
+                let path = wanted.path.replace("{model}", model);
+                (format!("{base}{path}"), wanted.query)
+            }
+        };
+        match (&self.query, query) {
+            (Some(query), _) => format!("{path}?{query}"),
+            (None, "") => path,
+            (None, query) => format!("{path}?{query}"),
         }
     }
 
-    /// The path that lists the server's models, beside the path of `api`.
+    /// The path that lists the server's models, beside the routes of `api`.
     pub fn models_path(&self, api: Api) -> String {
-        let path = self.path_for(api);
-        let path = path.split('?').next().unwrap_or_default();
-        format!("{}/models", path.strip_suffix(api.path()).unwrap_or("/v1"))
+        let dialect = api.dialect();
+        let base = match self.route(api) {
+            Some(route) => {
+                let before = self.path.strip_suffix(route.ending()).unwrap_or_default();
+                let place = route.path.split('{').next().unwrap_or_default();
+                match route.path.contains('{') {
+                    true => before.rsplit_once(place).map_or("", |(base, _)| base),
+                    false => before,
+                }
+            }
+            None if self.path.is_empty() => dialect.prefix,
+            None => self.path.as_str(),
+        };
+        format!("{base}{}", dialect.models)
     }
 
     /// The address with `path`, for people.
@@ -137,7 +183,7 @@ mod tests {
 
     fn path(url: &str) -> String {
         let endpoint = Endpoint::parse(url).expect(url);
-        endpoint.shown(&endpoint.path_for(Api::OpenaiChat))
+        endpoint.shown(&endpoint.path_for(Api::OpenaiChat, "m", true))
     }
 
     #[test]
@@ -163,6 +209,70 @@ mod tests {
         assert_eq!(path("http://[::1]:9"), "http://[::1]:9/v1/chat/completions");
         let endpoint = Endpoint::parse(full).expect("reads");
         assert_eq!(endpoint.models_path(Api::OpenaiChat), "/v1/models");
+    }
+
+    #[test]
+    fn each_api_is_found_by_its_path_and_completes_it() {
+        let full = |url: &str, api, stream| {
+            let endpoint = Endpoint::parse(url).expect(url);
+            endpoint.path_for(api, "m", stream)
+        };
+        for (path, api) in [
+            ("/v1/chat/completions", Api::OpenaiChat),
+            ("/v1/completions", Api::OpenaiCompletions),
+            ("/v1/responses", Api::OpenaiResponses),
+            ("/v1/messages", Api::Anthropic),
+            ("/v1beta/models/m:streamGenerateContent", Api::Gemini),
+            ("/api/chat", Api::Ollama),
+            ("/api/generate", Api::Ollama),
+            ("/generate_stream", Api::Tgi),
+        ] {
+            let url = format!("http://h{path}");
+            assert_eq!(
+                Endpoint::parse(&url).expect("reads").api(),
+                Some(api),
+                "{path}"
+            );
+            assert_eq!(full(&url, api, true), path);
+        }
+        assert_eq!(Endpoint::parse("http://h/v1").expect("reads").api(), None);
+        assert_eq!(
+            full("http://h", Api::Gemini, true),
+            "/v1beta/models/m:streamGenerateContent?alt=sse"
+        );
+        assert_eq!(
+            full("http://h", Api::Gemini, false),
+            "/v1beta/models/m:generateContent"
+        );
+        assert_eq!(
+            full(
+                "http://h/x/models/g:streamGenerateContent",
+                Api::Gemini,
+                false
+            ),
+            "/x/models/g:generateContent"
+        );
+        assert_eq!(full("http://h", Api::Ollama, true), "/api/chat");
+        assert_eq!(full("http://h", Api::Tgi, false), "/generate");
+        assert_eq!(full("http://h/v1", Api::Anthropic, true), "/v1/messages");
+    }
+
+    #[test]
+    fn models_are_listed_beside_the_routes_and_one_may_stand_in_the_path() {
+        let of = |url: &str, api| Endpoint::parse(url).expect(url).models_path(api);
+        assert_eq!(of("http://h", Api::Gemini), "/v1beta/models");
+        let full = "http://h/v1beta/models/g:streamGenerateContent?alt=sse";
+        assert_eq!(of(full, Api::Gemini), "/v1beta/models");
+        let endpoint = Endpoint::parse(full).expect("reads");
+        assert_eq!(endpoint.model().as_deref(), Some("g"));
+        assert_eq!(of("http://h/api/generate", Api::Ollama), "/api/tags");
+        assert_eq!(of("http://h/v1/messages", Api::Anthropic), "/v1/models");
+        assert_eq!(
+            Endpoint::parse("http://h/v1/messages")
+                .expect("reads")
+                .model(),
+            None
+        );
     }
 
     #[test]

@@ -4,12 +4,12 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Method, Request};
-use measure::api::{Ask, Messages};
+use measure::api::{Ask, Framing, Messages};
 use measure::decode::{Decoder, Options};
 use measure::prompt::{Given, Prompt};
 use measure::time::Instant;
 use measure::trace::{Phase, Trace, Transport};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::shared::{Form, Job, Shared};
 use super::sink::Taker;
@@ -23,6 +23,7 @@ pub fn body(job: &Job, prompt: &Prompt, form: Form) -> Value {
         Given::Messages(turns) => Messages::Given(turns),
     };
     let mut body = job.api.ask(&Ask {
+        path: &job.path,
         model: &job.model,
         messages,
         output_tokens: prompt.output_tokens,
@@ -30,8 +31,21 @@ pub fn body(job: &Job, prompt: &Prompt, form: Form) -> Value {
         stream: job.stream,
         usage: form.usage,
     });
-    body.extend(job.body.clone());
+    merge(&mut body, &job.body);
     Value::Object(body)
+}
+
+/// Puts what the user gave over what is there; inside objects it is done member by member, since
+/// some APIs keep the limit of output in one together with what users set.
+fn merge(body: &mut Map<String, Value>, given: &Map<String, Value>) {
+    for (name, value) in given {
+        match (body.get_mut(name), value) {
+            (Some(Value::Object(inside)), Value::Object(given)) => merge(inside, given),
+            _ => {
+                body.insert(name.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// A request with every header it needs.
@@ -48,10 +62,10 @@ pub(super) fn build(
         .header(USER_AGENT, concat!("denom/", env!("CARGO_PKG_VERSION")))
         .header(
             ACCEPT,
-            if job.stream {
-                "text/event-stream, application/json"
-            } else {
-                "application/json"
+            match (job.stream, job.api.dialect().framing) {
+                (false, _) => "application/json",
+                (true, Framing::Ndjson) => "application/x-ndjson, application/json",
+                (true, _) => "text/event-stream, application/json",
             },
         )
         .header(ACCEPT_ENCODING, "identity")

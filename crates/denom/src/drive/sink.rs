@@ -1,11 +1,14 @@
 //! Owns the hand-over from the network to the decoder, and what the first head of a run means.
 
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
 use measure::decode::{Decoder, Progress};
 use measure::stamp::Stamp;
 
 use super::gate::Gate;
 use crate::net::Sink;
+
+/// The header in which some servers declare their own time to the first token.
+const DECLARED_TTFT: HeaderName = HeaderName::from_static("fireworks-server-time-to-first-token");
 
 /// Gives what arrives to the decoder. The first request's opens the gate for the others.
 pub(super) struct Taker<'a> {
@@ -21,9 +24,11 @@ impl Sink for Taker<'_> {
                 .and_then(|value: &hyper::header::HeaderValue| value.to_str().ok())
         };
         let kind = text(CONTENT_TYPE);
-        let encoded =
-            text(CONTENT_ENCODING).is_some_and(|coding| !coding.eq_ignore_ascii_case("identity"));
-        self.decoder.head(stamp, status, kind, encoded);
+        let encoding = text(CONTENT_ENCODING);
+        self.decoder.head(stamp, status, kind, encoding);
+        if let Some(seconds) = text(DECLARED_TTFT) {
+            self.decoder.declare_first(seconds);
+        }
         let page = kind.is_some_and(|kind| {
             kind.trim_start()
                 .to_ascii_lowercase()

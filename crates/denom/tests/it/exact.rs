@@ -168,7 +168,7 @@ pub(super) fn fed_in_pieces(script: &Script, mut next: impl FnMut(usize) -> usiz
         stamp(script.head_at()),
         script.status,
         kind.map(|(_, value)| *value),
-        false,
+        None,
     );
     for (at, mut left) in script.timeline() {
         while !left.is_empty() {
@@ -323,7 +323,7 @@ impl Sink for Taker {
         let kind = headers
             .get("content-type")
             .and_then(|value| value.to_str().ok());
-        self.0.head(stamp, status, kind, false);
+        self.0.head(stamp, status, kind, None);
     }
 
     fn data(&mut self, stamp: Stamp, bytes: &[u8]) -> Progress {
@@ -423,7 +423,7 @@ fn the_terminal_event_ends_a_stream_whose_body_stays_open() {
         stamp(script.head_at()),
         200,
         Some("text/event-stream"),
-        false,
+        None,
     );
     for (at, bytes) in script.timeline() {
         decoder.data(stamp(at), bytes);

@@ -1,61 +1,223 @@
 //! Owns the list of APIs and the normal form that one event of any of them is read into.
 
+mod anthropic;
+mod errors;
+mod finish;
+mod gemini;
+mod ollama;
+mod openai;
 mod openai_chat;
+mod openai_completions;
+mod openai_responses;
 pub mod text;
+mod tgi;
+pub(crate) mod timing;
+mod usage;
 
-pub use openai_chat::error_body;
+use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::trace::{Declared, Finish, ServerError, Usage};
 
-/// An API that denom can ask and read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Api {
+pub use errors::error_body;
+
+/// Makes the list of APIs from one line each: its name and the module that owns it.
+macro_rules! apis {
+    ($($(#[$doc:meta])* $name:ident = $module:ident,)*) => {
+        /// An API that denom can ask and read.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Api {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Api {
+            /// Every API, in the order in which help lists them.
+            pub const ALL: &[Api] = &[$(Api::$name,)*];
+
+            /// What is particular to it.
+            pub fn dialect(self) -> &'static Dialect {
+                match self {
+                    $(Api::$name => &$module::DIALECT,)*
+                }
+            }
+        }
+    };
+}
+
+apis! {
     /// OpenAI chat completions and the servers that speak it.
-    OpenaiChat,
+    OpenaiChat = openai_chat,
+    /// OpenAI's older completions.
+    OpenaiCompletions = openai_completions,
+    /// OpenAI Responses.
+    OpenaiResponses = openai_responses,
+    /// Anthropic Messages.
+    Anthropic = anthropic,
+    /// Gemini's `streamGenerateContent`.
+    Gemini = gemini,
+    /// Ollama's `/api/chat` and `/api/generate`.
+    Ollama = ollama,
+    /// Text Generation Inference's own routes.
+    Tgi = tgi,
 }
 
 impl Api {
-    /// Every API, in the order in which help lists them.
-    pub const ALL: [Api; 1] = [Api::OpenaiChat];
-
     /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
-        match self {
-            Api::OpenaiChat => "openai-chat",
-        }
+        self.dialect().name
     }
 
-    /// The path a request goes to, below the base URL.
-    pub fn path(self) -> &'static str {
-        match self {
-            Api::OpenaiChat => "/chat/completions",
-        }
-    }
-
-    /// Whether a stream of this API ends with a sentinel of its own.
+    /// Whether a stream of this API ends with a terminal event beside its finish marker.
     pub fn has_sentinel(self) -> bool {
-        match self {
-            Api::OpenaiChat => true,
-        }
+        self.dialect().sentinel
     }
 
     /// The body of a request.
-    pub fn ask(self, ask: &Ask<'_>) -> serde_json::Map<String, serde_json::Value> {
-        match self {
-            Api::OpenaiChat => openai_chat::ask(ask),
+    pub fn ask(self, ask: &Ask<'_>) -> Map<String, Value> {
+        (self.dialect().ask)(ask)
+    }
+}
+
+/// What is particular to an API: how to ask it, and how to read it.
+#[derive(Debug)]
+pub struct Dialect {
+    /// Its name on the command line and in files.
+    pub name: &'static str,
+    /// How its streams are framed.
+    pub framing: Framing,
+    /// A stream ends with a terminal event beside its finish marker.
+    pub sentinel: bool,
+    /// What stands between a bare host and the routes.
+    pub prefix: &'static str,
+    /// Its routes below the prefix.
+    pub routes: &'static [Route],
+    /// Where its servers list their models, below the prefix.
+    pub models: &'static str,
+    /// Reads that list.
+    pub listed: fn(&Value) -> Option<Vec<String>>,
+    /// Where the key goes.
+    pub key: Key,
+    /// Headers that every request needs.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// The body of a request.
+    pub ask: fn(&Ask<'_>) -> Map<String, Value>,
+    /// A reader for one response.
+    pub reader: fn() -> Box<dyn Reader>,
+}
+
+/// How the events of a stream are framed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// Server-sent events.
+    Sse,
+    /// One JSON object a line.
+    Ndjson,
+    /// Server-sent events, or one JSON array where the server was not asked for them.
+    SseOrArray,
+}
+
+/// A place where an API takes requests.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    /// The path, with `{model}` where the model's name stands.
+    pub path: &'static str,
+    /// The query that goes with it where the user gave no path.
+    pub query: &'static str,
+    /// The only kind of answer it gives, where it gives one only: a stream or not.
+    pub stream: Option<bool>,
+}
+
+impl Route {
+    /// A route that gives both streams and whole answers.
+    pub const fn both(path: &'static str) -> Self {
+        Route {
+            path,
+            query: "",
+            stream: None,
         }
     }
 
-    /// Reads the data of one event, or a whole body, into the normal form. `Err` says what is
-    /// wrong with it.
-    pub fn read(self, name: &[u8], data: &str, kept: Option<&mut String>) -> Result<Event, String> {
-        match self {
-            Api::OpenaiChat => openai_chat::read(name, data, kept),
+    /// Its last part, by which a full path is known.
+    pub fn ending(&self) -> &'static str {
+        self.path.rsplit('}').next().unwrap_or(self.path)
+    }
+
+    /// Whether it can give a stream, or whole answers.
+    pub fn gives(&self, stream: bool) -> bool {
+        self.stream.is_none_or(|only| only == stream)
+    }
+}
+
+/// Where the key of an API goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Environment variables that usually hold it, the first that is set counts.
+    pub variables: &'static [&'static str],
+    /// The header.
+    pub header: &'static str,
+    /// Put in front of it.
+    pub scheme: &'static str,
+}
+
+impl Key {
+    /// `Authorization: Bearer …` from one variable.
+    const fn bearer(variables: &'static [&'static str]) -> Self {
+        Key {
+            variables,
+            header: "authorization",
+            scheme: "Bearer ",
         }
     }
+}
+
+/// Reads the events of one response, in order.
+pub trait Reader: Debug + Send {
+    /// Reads the data of one event into the normal form, and appends its text to `kept`. `Err` says
+    /// what is wrong with it.
+    fn read(&mut self, name: &[u8], data: &str, kept: Kept<'_>) -> Result<Event, String>;
+
+    /// Whether everything that began has said how it ended.
+    fn is_finished(&self) -> bool {
+        true
+    }
+
+    /// Reads a whole body that was no stream.
+    fn whole(&mut self, body: &str, kept: Kept<'_>) -> Result<Event, String> {
+        self.read(b"", body, kept)
+    }
+}
+
+/// Where text is kept, if it is.
+pub type Kept<'a> = Option<&'a mut String>;
+
+/// Reads one event, and the errors that gateways put into any API's events.
+pub(crate) fn read(
+    reader: &mut dyn Reader,
+    name: &[u8],
+    data: &str,
+    kept: Kept<'_>,
+) -> Result<Event, String> {
+    let mut event = reader.read(name, data, kept)?;
+    if event.error.is_none() {
+        event.error = errors::carried(name, data);
+    }
+    Ok(event)
+}
+
+/// As [`read`], for a whole body.
+pub(crate) fn read_whole(
+    reader: &mut dyn Reader,
+    body: &str,
+    kept: Kept<'_>,
+) -> Result<Event, String> {
+    let mut event = reader.whole(body, kept)?;
+    if event.error.is_none() {
+        event.error = errors::carried(b"", body);
+    }
+    Ok(event)
 }
 
 /// How the limit of output tokens is named; servers differ in which they take.
@@ -72,6 +234,8 @@ pub enum LimitField {
 /// What one request asks for.
 #[derive(Debug, Clone)]
 pub struct Ask<'a> {
+    /// The path it goes to: one API may take two kinds of request.
+    pub path: &'a str,
     /// The model.
     pub model: &'a str,
     /// The turns of the conversation as given in a prompts file, or one user turn.
@@ -92,7 +256,51 @@ pub enum Messages<'a> {
     /// One user turn.
     User(&'a str),
     /// Turns as the user gave them.
-    Given(&'a serde_json::Value),
+    Given(&'a Value),
+}
+
+impl Messages<'_> {
+    /// As turns of `role` and `content`.
+    fn turns(&self) -> Value {
+        match self {
+            Messages::User(text) => json!([{"role": "user", "content": text}]),
+            Messages::Given(turns) => (*turns).clone(),
+        }
+    }
+
+    /// As turns with the system's text apart, for APIs that want it so.
+    fn apart(&self) -> (Option<String>, Vec<Value>) {
+        let turns = self.turns();
+        let turns = turns.as_array().cloned().unwrap_or_default();
+        let (system, rest): (Vec<_>, Vec<_>) =
+            turns.into_iter().partition(|turn| turn["role"] == "system");
+        let system: Vec<String> = system.iter().map(|turn| plain(&turn["content"])).collect();
+        ((!system.is_empty()).then(|| system.join("\n")), rest)
+    }
+
+    /// As one text, for APIs that know no turns.
+    fn text(&self) -> String {
+        match self {
+            Messages::User(text) => (*text).to_owned(),
+            Messages::Given(turns) => {
+                let turns = turns.as_array().map_or(&[][..], Vec::as_slice);
+                let texts: Vec<String> = turns.iter().map(|turn| plain(&turn["content"])).collect();
+                texts.join("\n")
+            }
+        }
+    }
+}
+
+/// The text of a turn's content: a string, or parts with text inside.
+fn plain(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect(),
+        _ => String::new(),
+    }
 }
 
 /// One event of any API in the normal form.
@@ -100,8 +308,10 @@ pub enum Messages<'a> {
 pub struct Event {
     /// Characters of answer text, refusal and tool calls.
     pub answer_chars: u32,
-    /// Characters of reasoning streamed as itself.
+    /// Characters of reasoning, streamed as itself or as a summary.
     pub reasoning_chars: u32,
+    /// The reasoning is a summary: its tokens are hidden.
+    pub summary: bool,
     /// It names a tool.
     pub tool_name: bool,
     /// It brings output of a kind that has no characters.
@@ -114,10 +324,14 @@ pub struct Event {
     pub error: Option<ServerError>,
     /// The server's own timing.
     pub declared: Option<Declared>,
-    /// The API's sentinel.
+    /// The API's terminal event.
     pub sentinel: bool,
     /// A second start of a message.
     pub restarted: bool,
+    /// The events' own numbers jump or repeat.
+    pub gap: bool,
+    /// Text that the server says it sent did not arrive: what of it is known.
+    pub lost: Option<String>,
     /// Text held escapes that are no characters.
     pub repaired: bool,
 }
@@ -137,26 +351,47 @@ impl Event {
     pub fn is_bare(&self) -> bool {
         self.tool_name && self.answer_chars == 0 && self.reasoning_chars == 0
     }
-}
 
-/// Serde helper: reads a count as servers write it, `None` where it is absent or null.
-pub(crate) fn count(value: Option<&serde_json::Value>, bad: &mut bool) -> Option<u64> {
-    const LARGEST: f64 = 9_007_199_254_740_992.0;
-    match value? {
-        serde_json::Value::Null => None,
-        serde_json::Value::Number(number) => {
-            let whole = number
-                .as_f64()
-                .filter(|v| v.fract() == 0.0 && (0.0..=LARGEST).contains(v));
-            let found = number.as_u64().or(whole.map(|v| v as u64));
-            *bad |= found.is_none();
-            found
-        }
-        _ => {
-            *bad = true;
-            None
+    /// What ends an answer, without what it says.
+    pub(crate) fn ending_only(self) -> Self {
+        Event {
+            usage: self.usage,
+            finish: self.finish,
+            sentinel: self.sentinel,
+            error: self.error,
+            declared: self.declared,
+            ..Event::default()
         }
     }
+
+    fn answer(&mut self, found: text::Measured) {
+        self.answer_chars = self.answer_chars.saturating_add(found.chars);
+        self.repaired |= found.repaired;
+    }
+
+    fn reasoning(&mut self, found: text::Measured) {
+        self.reasoning_chars = self.reasoning_chars.saturating_add(found.chars);
+        self.repaired |= found.repaired;
+    }
+}
+
+/// Reads an event's JSON as `T`; the error is a sentence with the start of the data.
+fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, String> {
+    serde_json::from_str(data).map_err(|error| {
+        format!(
+            "an event is not JSON of this API ({error}): {}",
+            clip(data, 120)
+        )
+    })
+}
+
+/// The names in a list under `array`, each at `name`.
+fn names(list: &Value, array: &str, name: &str) -> Option<Vec<String>> {
+    let list = list.get(array)?.as_array()?;
+    let names = list
+        .iter()
+        .filter_map(|model| model.get(name)?.as_str().map(str::to_owned));
+    Some(names.collect())
 }
 
 /// Cuts a server's text to at most `limit` bytes at a character's border.

@@ -18,8 +18,28 @@ impl Measured {
     }
 }
 
-/// Measures a value that may be null, a string, or a list of parts with `text` inside, and
+/// What a content field holds: text of the answer, and of the reasoning that some servers put
+/// into the same list of parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Split {
+    /// Answer text.
+    pub answer: Measured,
+    /// Reasoning text.
+    pub reasoning: Measured,
+}
+
+/// Measures a value that may be null, a string, or a list of parts with text inside, and
 /// appends the text to `kept` where it is to be kept.
+pub fn split(raw: Option<&RawValue>, kept: &mut Option<&mut String>) -> Split {
+    let mut found = Split::default();
+    match raw.map(RawValue::get) {
+        Some(list) if list.starts_with('[') => measure_parts(list, kept, &mut found),
+        _ => found.answer = measure(raw, kept),
+    }
+    found
+}
+
+/// As [`split`], with all of it together.
 pub fn measure(raw: Option<&RawValue>, kept: &mut Option<&mut String>) -> Measured {
     let Some(raw) = raw.map(RawValue::get) else {
         return Measured::default();
@@ -31,22 +51,52 @@ pub fn measure(raw: Option<&RawValue>, kept: &mut Option<&mut String>) -> Measur
             }
             measure_string(raw)
         }
-        Some(b'[') => measure_parts(raw, kept),
+        Some(b'[') => {
+            let mut found = Split::default();
+            measure_parts(raw, kept, &mut found);
+            found.answer.add(found.reasoning);
+            found.answer
+        }
         _ => Measured::default(),
     }
 }
 
-/// Lists of parts are rare: this path may build a value.
-fn measure_parts(raw: &str, kept: &mut Option<&mut String>) -> Measured {
-    let mut found = Measured::default();
-    let parts: Vec<std::collections::BTreeMap<String, &RawValue>> =
-        serde_json::from_str(raw).unwrap_or_default();
+/// One part of a list: its text lies under the name of its kind.
+#[derive(serde::Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    thinking: Option<&'a RawValue>,
+}
+
+/// Lists of parts are rare: this path may build a list.
+fn measure_parts(raw: &str, kept: &mut Option<&mut String>, found: &mut Split) {
+    let parts: Vec<Part<'_>> = serde_json::from_str(raw).unwrap_or_default();
     for part in &parts {
-        for name in ["text", "thinking", "content"] {
-            found.add(measure(part.get(name).copied(), kept));
+        found.reasoning.add(measure(part.thinking, kept));
+        for field in [part.text, part.content] {
+            found.answer.add(measure(field, kept));
         }
     }
-    found
+}
+
+/// The text of a raw string; empty for anything else.
+pub fn string(raw: &RawValue) -> String {
+    let mut text = String::new();
+    if raw.get().starts_with('"') {
+        unescape(raw.get(), &mut text);
+    }
+    text
+}
+
+/// A JSON text as a value, surrogates that stand alone mended; `None` where it is no JSON.
+pub fn value(raw: &str) -> Option<serde_json::Value> {
+    serde_json::from_str(raw)
+        .or_else(|_| serde_json::from_str(&mend(raw)))
+        .ok()
 }
 
 /// Measures a raw string, quotes included. The JSON parser has already checked its syntax.
@@ -101,20 +151,26 @@ fn unescape(raw: &str, kept: &mut String) {
         kept.push_str(&text);
         return;
     }
+    let mended = mend(raw);
+    kept.push_str(&serde_json::from_str::<String>(&mended).unwrap_or(mended));
+}
+
+/// JSON with each escape that is a surrogate alone replaced.
+fn mend(raw: &str) -> String {
     let mut mended = String::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(place) = rest.find('\\') {
         let (taken, alone) = escape_length(&rest.as_bytes()[place..]);
         mended.push_str(&rest[..place]);
-        mended.push_str(if alone {
-            "\u{FFFD}"
-        } else {
-            &rest[place..place + taken]
-        });
-        rest = &rest[place + taken..];
+        let end = (place + taken).min(rest.len());
+        match rest.get(place..end) {
+            Some(escape) if !alone => mended.push_str(escape),
+            _ => mended.push('\u{FFFD}'),
+        }
+        rest = rest.get(end..).unwrap_or_default();
     }
     mended.push_str(rest);
-    kept.push_str(&serde_json::from_str::<String>(&mended).unwrap_or(mended));
+    mended
 }
 
 #[cfg(test)]
@@ -149,5 +205,8 @@ mod tests {
         assert_eq!(of("null"), (0, false, String::new()));
         let parts = r#"[{"type":"thinking","thinking":[{"type":"text","text":"We"}]},{"type":"text","text":"Hi"}]"#;
         assert_eq!(of(parts), (4, false, "WeHi".into()));
+        let raw: &RawValue = serde_json::from_str(parts).expect("legal JSON");
+        let found = split(Some(raw), &mut None);
+        assert_eq!((found.answer.chars, found.reasoning.chars), (2, 2));
     }
 }

@@ -53,6 +53,12 @@ pub struct Declared {
     pub prompt: Dist,
     /// The time it gives for waiting.
     pub queue: Dist,
+    /// The time it gives to the first token.
+    pub ttft: Dist,
+    /// The time it gives for loading the model.
+    pub load: Dist,
+    /// The time it gives for the whole request.
+    pub total: Dist,
 }
 
 /// How the connections of a level's requests came about.
@@ -278,6 +284,9 @@ pub(super) fn declared(scene: &Scene<'_>) -> Declared {
         generation: or_none(generation).as_evidence(Evidence::Declared),
         prompt: times("declared_prompt", &|declared| declared.prompt),
         queue: times("declared_queue", &|declared| declared.queue),
+        ttft: times("declared_ttft", &|declared| declared.first),
+        load: times("declared_load", &|declared| declared.load),
+        total: times("declared_total", &|declared| declared.total),
     }
 }
 
@@ -331,7 +340,7 @@ pub(super) fn connection(scene: &Scene<'_>) -> Connection {
 /// Whether the time to write the request is over 5 % of the time to first content.
 pub(crate) fn slow_write(request: &Judged) -> bool {
     let written = span(request.trace.sent, request.trace.written);
-    let supported = request.shape.is_some_and(Shape::supports_stream_figures);
+    let supported = request.supports_stream_figures();
     supported
         && written
             .zip(ttft(request))

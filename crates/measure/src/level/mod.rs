@@ -214,7 +214,7 @@ impl<'a> Scene<'a> {
 
     fn supported(&self) -> impl Iterator<Item = &'a Judged> + use<'a> {
         self.ok()
-            .filter(|request| request.shape.is_some_and(Shape::supports_stream_figures))
+            .filter(|request| request.supports_stream_figures())
     }
 
     /// How many ok requests.

@@ -60,7 +60,7 @@ pub(crate) struct Generated<U> {
 /// Output after the first arrival, over first to last content. Where only a summary of the
 /// reasoning was streamed, from the first answer.
 pub(crate) fn generated<U: OfArrival>(request: &Judged) -> Option<Generated<U>> {
-    if !request.shape.is_some_and(Shape::supports_stream_figures) {
+    if !request.supports_stream_figures() {
         return None;
     }
     let answers_only = request.trace.reasoning_summary;

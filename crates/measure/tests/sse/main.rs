@@ -5,7 +5,7 @@ mod oracles;
 mod properties;
 mod vectors;
 
-use measure::sse::{Item, Limits, Parser, TooLong};
+use measure::frames::{Item, Limits, TooLong, sse::Parser};
 
 /// An item that outlives the bytes it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +19,10 @@ enum Seen {
     ErrorField(Vec<u8>),
 }
 
-impl From<Item<'_>> for Seen {
-    fn from(item: Item<'_>) -> Self {
-        match item {
+impl Seen {
+    /// What the standard knows of an item: loose JSON is nothing to it.
+    fn of(item: Item<'_>) -> Option<Self> {
+        Some(match item {
             Item::Event {
                 name,
                 data,
@@ -33,7 +34,9 @@ impl From<Item<'_>> for Seen {
             },
             Item::Comment => Seen::Comment,
             Item::ErrorField(value) => Seen::ErrorField(value.to_vec()),
-        }
+            Item::Loose(_) => return None,
+            other @ (Item::End | Item::Stray(_)) => panic!("no item of event streams: {other:?}"),
+        })
     }
 }
 
@@ -45,11 +48,11 @@ fn read<'p>(
     let mut parser = Parser::new(limits);
     let mut seen = Vec::new();
     for piece in pieces {
-        if let Err(refused) = parser.feed(piece, |item| seen.push(item.into())) {
+        if let Err(refused) = parser.feed(piece, |item| seen.extend(Seen::of(item))) {
             return (seen, Err(refused));
         }
     }
-    let ended = parser.finish(|item| seen.push(item.into()));
+    let ended = parser.finish(|item| seen.extend(Seen::of(item)));
     (seen, ended)
 }
 

@@ -1,6 +1,6 @@
 //! Owns what holds for any bytes at all: cuts change nothing, and the naive reading agrees.
 
-use measure::sse::Limits;
+use measure::frames::Limits;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 

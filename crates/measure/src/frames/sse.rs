@@ -1,39 +1,12 @@
 //! Owns the reading of server-sent events: pieces of a response body in, events out, however the bytes were cut.
 
-mod limits;
-
 use std::mem;
 
 use memchr::{memchr, memchr2};
 
-use limits::within;
-pub use limits::{Limits, Part, TooLong};
-
-/// A buffer that one large event made grow is given back down to this many bytes, so that a
-/// thousand streams do not each keep their largest event.
-const KEPT: usize = 16 * 1024;
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-
-/// What a stream said, in the order in which it said it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Item<'a> {
-    /// An event with at least one data line, even if that line was empty.
-    Event {
-        /// The value of its `event` field; empty where there was none.
-        name: &'a [u8],
-        /// Its data lines joined by line feeds, as they came: not checked for UTF-8.
-        data: &'a [u8],
-        /// Whether its blank line came. Without it the stream ended first, so the data may be cut
-        /// anywhere: look only for what ends an answer, never for content.
-        terminated: bool,
-    },
-    /// A comment line: the server lives, but says nothing.
-    Comment,
-    /// The value of a field named `error`. The standard knows no such field, but some servers
-    /// report a failed generation by it and by nothing else. Belongs to no event.
-    ErrorField(&'a [u8]),
-}
+use super::depth::Depth;
+use super::limits::within;
+use super::{BYTE_ORDER_MARK, Item, KEPT, Limits, Part, TooLong};
 
 /// Reads one response body as server-sent events, as the bytes come in.
 ///
@@ -55,6 +28,40 @@ pub struct Parser {
     /// The data of the open event from earlier pieces, and whether there was a data line at all.
     data: Vec<u8>,
     has_data: bool,
+    /// Lines of no field, from one that began like JSON on.
+    loose: Loose,
+}
+
+/// Lines that belong to no field and began with a bracket: JSON that was never framed. Some
+/// servers report a failed generation so. The lines mean nothing to the standard, and collecting
+/// them changes nothing else.
+#[derive(Debug, Default)]
+struct Loose {
+    text: Vec<u8>,
+    depth: Depth,
+}
+
+/// The most of loose JSON that is kept: what is longer is no error object.
+const LOOSE_LIMIT: usize = 64 * 1024;
+
+impl Loose {
+    /// Takes a line of no field; whether the JSON is whole with it.
+    fn take(&mut self, line: &[u8]) -> bool {
+        let begins = matches!(line.trim_ascii_start().first(), Some(b'{' | b'['));
+        if self.text.is_empty() && !begins {
+            return false;
+        }
+        if self.text.len() + line.len() >= LOOSE_LIMIT {
+            *self = Loose::default();
+            return false;
+        }
+        self.text.extend_from_slice(line);
+        self.text.push(b'\n');
+        line.iter().for_each(|byte| {
+            self.depth.step(*byte);
+        });
+        self.depth.is_outside()
+    }
 }
 
 /// What the piece at hand told about the open event. It is copied into the parser only where the
@@ -77,6 +84,7 @@ impl Parser {
             name: Vec::new(),
             data: Vec::new(),
             has_data: false,
+            loose: Loose::default(),
         }
     }
 
@@ -129,6 +137,9 @@ impl Parser {
         if read.is_ok() {
             self.close_event(&mut held, false, &mut on);
         }
+        if !self.loose.text.is_empty() {
+            on(Item::Loose(&self.loose.text));
+        }
         *self = Parser::new(self.limits);
         read
     }
@@ -162,7 +173,8 @@ impl Parser {
             b"data" => self.take_data(value, held)?,
             b"event" => held.name = Some(value),
             b"error" => on(Item::ErrorField(value)),
-            _ => {}
+            b"id" | b"retry" => {}
+            _ => self.take_loose(line, on),
         }
         Ok(())
     }
@@ -180,6 +192,13 @@ impl Parser {
         within(joined, Part::Event, self.limits.event)?;
         self.keep_data(value);
         Ok(())
+    }
+
+    fn take_loose<F: FnMut(Item<'_>)>(&mut self, line: &[u8], on: &mut F) {
+        if self.loose.take(line) {
+            on(Item::Loose(&self.loose.text));
+            self.loose = Loose::default();
+        }
     }
 
     /// Ends the open event: by its blank line, or by the end of the body.
