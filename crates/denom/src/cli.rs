@@ -56,6 +56,23 @@ pub enum Format {
     Csv,
 }
 
+/// How a report is printed: as a page, or in another tool's layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For a person at a terminal
+    Text,
+    /// One JSON object, see `denom report --schema`
+    Json,
+    /// For a README or an issue
+    Markdown,
+    /// For a spreadsheet
+    Csv,
+    /// One line a level, in the layout of vLLM's benchmark
+    VllmJson,
+    /// One line a level, in the layout of AIPerf's summary
+    AiperfJson,
+}
+
 /// Reads the name of an API, and lists all names in help and refusals.
 fn api_parser() -> impl TypedValueParser<Value = Api> {
     let names = Api::ALL.iter().map(|api| api.name());
@@ -102,8 +119,8 @@ pub struct ReportArgs {
     #[arg(required_unless_present = "schema", value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub format: ReportFormat,
     /// Single requests with their evidence
     #[arg(long)]
     pub rows: bool,

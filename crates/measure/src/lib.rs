@@ -8,6 +8,7 @@ pub mod audit;
 pub mod basis;
 pub mod count;
 pub mod decode;
+pub mod export;
 pub mod figure;
 pub mod frames;
 mod inflate;

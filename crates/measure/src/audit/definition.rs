@@ -28,6 +28,9 @@ definitions! {
     TTFT_BYTE = "ttft.first_byte", "send to the first byte of the response, of headers or body";
     TTFT_SUT = "ttft.reported", "issue to the first token as the system under test reports it";
     TTFT_DENOM = "ttft.denom", "send to the first content; withheld where the response was buffered";
+    TTFT_UNSAID = "ttft.unsaid", "the file does not say how it was timed";
+    ITL_UNSAID = "itl.unsaid", "the file does not say how it was timed";
+    E2E_UNSAID = "e2e.unsaid", "the file does not say how it was timed";
     E2E = "e2e.request", "send to the end of the response, as the tool's client saw it";
     E2E_ITERATION = "e2e.http", "one HTTP request, sending, waiting and receiving";
     TPOT_TO_END = "tpot.to_end", "(latency − TTFT) ÷ (tokens − 1) of each request";

@@ -88,6 +88,8 @@ fn rates(run: &mut Run, value: &Value, genai_perf: bool) {
         true => means::REQUESTS_ALL,
         false => means::REQUESTS_COMPLETED,
     };
+    // What denom exports in this layout holds its own measure of the load.
+    run.total(value, "/denom/held", kind(Metric::InFlight, means::IN_FLIGHT));
     for (name, of) in [
         ("request_throughput", kind(Metric::Requests, requests)),
         (

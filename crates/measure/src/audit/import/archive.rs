@@ -64,12 +64,12 @@ fn point(whole: &Value, value: &Value, label: String) -> Run {
         (
             ["/itl_p50_ms", "/itl_p50"],
             Stat::Median,
-            millis(Metric::Itl, means::ITL_CHUNK_GAPS),
+            millis(Metric::Itl, means::ITL_UNSAID),
         ),
         (
             ["/e2e_p99_ms", "/e2e_p99"],
             Stat::Quantile(99_000),
-            millis(Metric::E2e, means::E2E),
+            millis(Metric::E2e, means::E2E_UNSAID),
         ),
     ] {
         let found = names.iter().find(|path| has(value, path));
@@ -81,5 +81,5 @@ fn point(whole: &Value, value: &Value, label: String) -> Run {
 }
 
 const fn ttft() -> Kind {
-    millis(Metric::Ttft, means::TTFT_CONTENT)
+    millis(Metric::Ttft, means::TTFT_UNSAID)
 }

@@ -49,6 +49,11 @@ fn run(value: &Value) -> Run {
     run.flat(value, &TIMES);
     run.total(
         value,
+        "/denom/held",
+        kind(Metric::InFlight, means::IN_FLIGHT),
+    );
+    run.total(
+        value,
         "/steady_state/output_throughput",
         kind(Metric::SystemSteadyOutput, means::OUTPUT_STEADY_CHUNKS),
     );

@@ -2,7 +2,7 @@
 
 use super::{Found, Scene};
 use crate::audit::definition as means;
-use crate::audit::form::{Metric, Stat};
+use crate::audit::form::{Metric, Stat, Tool};
 use crate::stated::number;
 
 /// First content this near to the end is the end.
@@ -86,6 +86,10 @@ fn summary_is_e2e(scene: &Scene<'_>) -> Option<Found> {
 }
 
 fn rows_are_e2e(scene: &Scene<'_>) -> Option<Found> {
+    // denom withholds these itself.
+    if scene.tool == Tool::Denom {
+        return None;
+    }
     let with: Vec<(f64, f64)> = scene
         .requests
         .iter()
