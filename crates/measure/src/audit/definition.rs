@@ -24,7 +24,6 @@ definitions! {
     TTFT_CONTENT = "ttft.first_content", "send to the first text, reasoning text or tool call";
     TTFT_ANSWER = "ttft.first_answer_text", "send to the first answer text; reasoning before it is waited out";
     TTFT_NON_EMPTY = "ttft.first_response", "send to the first response that is not empty";
-    TTFT_ROLE = "ttft.first_chunk", "send to the first chunk of any kind, the role chunk included";
     TTFT_BYTE = "ttft.first_byte", "send to the first byte of the response, of headers or body";
     TTFT_SUT = "ttft.reported", "issue to the first token as the system under test reports it";
     TTFT_DENOM = "ttft.denom", "send to the first content; withheld where the response was buffered";
@@ -41,7 +40,6 @@ definitions! {
     ITL_WITH_WAIT = "itl.with_wait", "sum of a request's gaps, the first content's wait included, ÷ its tokens";
     ITL_MEAN_GAP = "itl.mean_gap", "mean gap of each request; 0 where it was one chunk";
     CHUNK_GAP = "gap.chunk", "gaps between chunks, named as such";
-    SECOND_TOKEN = "gap.second_chunk", "first to second response with content";
     SCHEDULE_DELAY = "delay.schedule", "planned to actual send: outside every latency of the tool";
     OUTPUT_RUN = "system_output.run", "output tokens of completed requests ÷ first send to last end: ramp and drain are in it";
     OUTPUT_WITH_FAILURES = "system_output.run_all", "output tokens of successes ÷ first start to last end of all requests, failed ones included";

@@ -455,6 +455,35 @@ impl Run {
         }
     }
 
+    /// Drops what no configuration, count or sum can be: a marker for none, or nonsense.
+    pub fn drop_impossible(&mut self) {
+        let (config, books, totals) = (&mut self.config, &mut self.books, &mut self.totals);
+        for positive in [
+            &mut config.concurrency,
+            &mut config.cap,
+            &mut config.request_rate,
+            &mut config.output_limit,
+            &mut config.requests,
+            &mut totals.duration,
+            &mut totals.gpus,
+        ] {
+            *positive = positive.filter(|value| *value > 0.0);
+        }
+        for count in [
+            &mut books.completed,
+            &mut books.failed,
+            &mut books.error_rate,
+            &mut books.left_out,
+            &mut totals.output,
+            &mut totals.input,
+            &mut totals.retokenized,
+        ] {
+            *count = count.filter(|value| *value >= 0.0);
+        }
+        let checks = |(failed, of): &(f64, f64)| *failed >= 0.0 && of >= failed;
+        books.failed_checks = books.failed_checks.filter(checks);
+    }
+
     /// The first number of this kind.
     pub fn number(&self, metric: Metric, stat: Stat) -> Option<&Number> {
         self.numbers

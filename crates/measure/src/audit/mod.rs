@@ -155,12 +155,20 @@ fn settle(run: &mut Run) {
             Withheld::new("no_spread", "1 ÷ a spread is no spread")
         } else if time && value <= 0.0 && !spread {
             Withheld::new("zero", "a time of 0 or below was not measured")
-        } else if value < 0.0 && number.metric != Metric::ScheduleDelay {
+        } else if value < early(number.metric) {
             Withheld::new("negative", "a value below 0 stands for none")
         } else {
             continue;
         };
         number.value = Err(why);
+    }
+}
+
+/// The least that a value of a metric may be: a request may be sent a little before its time.
+fn early(metric: Metric) -> f64 {
+    match metric {
+        Metric::ScheduleDelay => -0.1,
+        _ => 0.0,
     }
 }
 

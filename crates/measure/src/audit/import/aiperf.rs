@@ -54,7 +54,7 @@ fn run(value: &Value) -> Run {
     run.totals.duration = timed(value, "benchmark_duration");
     run.totals.output = metric("total_osl").or_else(|| metric("total_output_tokens"));
     run.totals.input = metric("total_isl");
-    times(&mut run, value);
+    times(&mut run, value, genai_perf);
     rates(&mut run, value, genai_perf);
     run
 }
@@ -64,10 +64,14 @@ fn timed(value: &Value, name: &str) -> Option<f64> {
     Some(num(value, &format!("/{name}/avg"))? * seconds_per(&unit)?)
 }
 
-fn times(run: &mut Run, value: &Value) {
+fn times(run: &mut Run, value: &Value, genai_perf: bool) {
+    let first = match genai_perf {
+        true => means::TTFT_NON_EMPTY,
+        false => means::TTFT_CONTENT,
+    };
     for (name, metric, definition) in [
         ("request_latency", Metric::E2e, means::E2E),
-        ("time_to_first_token", Metric::Ttft, means::TTFT_CONTENT),
+        ("time_to_first_token", Metric::Ttft, first),
         ("inter_token_latency", Metric::Tpot, means::TPOT_TO_END),
         ("inter_chunk_latency", Metric::ChunkGap, means::CHUNK_GAP),
     ] {

@@ -1,5 +1,7 @@
 //! Owns console summaries: blocks of `label: number` lines under a title.
 
+use super::fields::believed;
+
 /// The most blocks that one text may hold.
 const MOST_BLOCKS: usize = 1_000;
 /// The longest label that is taken for one.
@@ -42,7 +44,7 @@ impl Block {
         if label.is_empty() || label.len() > LONGEST_LABEL {
             return;
         }
-        match value.parse::<f64>().ok().filter(|number| number.is_finite()) {
+        match value.parse::<f64>().ok().and_then(believed) {
             Some(number) => self.numbers.push((label.to_owned(), number)),
             None if !value.is_empty() => self.words.push((label.to_owned(), value.to_owned())),
             None => {}

@@ -6,6 +6,8 @@ use crate::audit::definition::Definition;
 use crate::audit::form::{Metric, Number, Run, Stat};
 use crate::time::Length;
 
+/// The largest number that is believed: products of two stay finite, and print.
+const MOST: f64 = 1e15;
 /// Nanoseconds of the longest time that is believed: thirty years.
 const MOST_NANOS: f64 = 946_080_000.0 * 1e9;
 
@@ -21,7 +23,12 @@ pub fn as_num(value: &Value) -> Option<f64> {
         Value::String(text) if text.len() < 40 => text.trim().parse().ok()?,
         _ => return None,
     };
-    number.is_finite().then_some(number)
+    believed(number)
+}
+
+/// A number that is finite and not beyond belief.
+pub fn believed(number: f64) -> Option<f64> {
+    (number.abs() <= MOST).then_some(number)
 }
 
 /// The first of `paths` that holds a number.

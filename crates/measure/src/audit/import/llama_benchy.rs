@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::fields::{kind, list, millis, num, text};
+use super::fields::{believed, kind, list, millis, num, text};
 use crate::audit::definition as means;
 use crate::audit::form::{Metric, Run, Stat, Tool};
 
@@ -118,7 +118,7 @@ fn table_row(names: &[&str], cells: &[&str]) -> Run {
             Some((mean, spread)) => (mean, Some(spread)),
             None => (cell, None),
         };
-        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|v| v.is_finite());
+        let number = |text: &str| text.trim().parse::<f64>().ok().and_then(believed);
         run.state(of, Stat::Mean, name, number(mean));
         run.state(of, Stat::Std, name, spread.and_then(number));
     }

@@ -146,6 +146,7 @@ pub fn import(content: &Content, bytes: &[u8]) -> Result<Import, String> {
         None => from_values(&content.documents),
     }?;
     found.left_out.extend(content.torn.clone());
+    found.runs.iter_mut().for_each(Run::drop_impossible);
     if found.runs.len() > MOST_RUNS {
         let text = format!("only the first {MOST_RUNS} of {} runs", found.runs.len());
         found.left_out.push(text);

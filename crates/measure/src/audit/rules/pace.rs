@@ -9,6 +9,8 @@ use crate::stated::number;
 
 /// A time per token up to this is no time between arrivals: reads this near are one arrival.
 const ONE_ARRIVAL: f64 = 0.000_2;
+/// A time below this is none: its reciprocal would not fit a page.
+const SHORTEST: f64 = 1e-12;
 /// Above this many tokens a second, a stream's rate is a burst's.
 const TOO_FAST: f64 = 5_000.0;
 /// What the rows above which are counted as absurd in a sentence.
@@ -23,7 +25,7 @@ const SOME: f64 = 0.01;
 const SHORTEST_FOR_BUCKETS: f64 = 2.0;
 
 fn ms(seconds: f64) -> String {
-    match seconds.abs() < 1e-12 {
+    match seconds.abs() < SHORTEST {
         true => "0 ms".into(),
         false => format!("{} ms", number(seconds * 1e3)),
     }
@@ -47,7 +49,7 @@ fn from_times(scene: &Scene<'_>) -> Option<Found> {
             let Some(value) = scene.run.value(metric, stat).filter(|v| *v <= ONE_ARRIVAL) else {
                 continue;
             };
-            let rate = match value > 0.0 {
+            let rate = match value > SHORTEST {
                 true => format!("{} tok/s a stream", number(1.0 / value)),
                 false => "no finite rate".into(),
             };

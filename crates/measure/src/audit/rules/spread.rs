@@ -37,9 +37,10 @@ fn reciprocal(run: &Run) -> Option<Found> {
     Found::new(text, [Some(rate.field.clone())])
 }
 
-/// A high quantile below the median, or a low one above it.
+/// A high quantile of a rate below its median, or a low one above it.
 fn wrong_side(run: &Run) -> Option<Found> {
-    for number in &run.numbers {
+    let rates = run.numbers.iter().filter(|number| number.metric.is_stream_rate());
+    for number in rates {
         let Stat::Quantile(q) = number.stat else {
             continue;
         };
