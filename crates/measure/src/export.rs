@@ -101,8 +101,14 @@ impl Facts {
 }
 
 fn duration(members: &[&Judged]) -> Option<f64> {
-    let first = members.iter().filter_map(|request| request.trace.sent).min()?;
-    let last = members.iter().filter_map(|request| request.trace.end).max()?;
+    let first = members
+        .iter()
+        .filter_map(|request| request.trace.sent)
+        .min()?;
+    let last = members
+        .iter()
+        .filter_map(|request| request.trace.end)
+        .max()?;
     let length = last.since(first).filter(|length| !length.is_zero())?;
     Some(length.as_secs_f64())
 }
@@ -119,7 +125,11 @@ fn first_content(request: &Judged) -> Option<f64> {
 /// (latency − time to first token) ÷ (tokens − 1), of a response that streamed.
 fn time_per_token(request: &Judged) -> Option<f64> {
     let rest = latency(request)?.as_secs_f64() - first_content(request)?;
-    let after = request.tokens.visible?.checked_sub(1).filter(|after| *after > 0)?;
+    let after = request
+        .tokens
+        .visible?
+        .checked_sub(1)
+        .filter(|after| *after > 0)?;
     (rest > 0.0).then_some(rest / after as f64)
 }
 
@@ -140,7 +150,11 @@ fn gaps(ok: &[&Judged]) -> Vec<f64> {
     };
     let mut found = Vec::new();
     for request in ok {
-        let single = request.arrivals.iter().filter(|arrival| one(arrival)).count();
+        let single = request
+            .arrivals
+            .iter()
+            .filter(|arrival| one(arrival))
+            .count();
         let mostly = single * 10 >= request.arrivals.len() * 9;
         if request.shape != Some(Shape::Streamed) || !mostly || !is_streamed(request) {
             continue;
@@ -166,7 +180,9 @@ fn std(sorted: &[f64]) -> Option<f64> {
 /// The observed value at the quantile's rank; none below the n it needs.
 fn point(sorted: &[f64], q: Quantile) -> Option<f64> {
     let ranks = quantile::ranks(q, sorted.len() as u64).ok()?;
-    sorted.get(usize::try_from(ranks.point).ok()?.checked_sub(1)?).copied()
+    sorted
+        .get(usize::try_from(ranks.point).ok()?.checked_sub(1)?)
+        .copied()
 }
 
 /// What every export says of itself.
@@ -182,13 +198,7 @@ fn of_denom(header: &Header, report: &LevelReport) -> Value {
     })
 }
 
-fn vllm(
-    header: &Header,
-    level: &Level,
-    report: &LevelReport,
-    facts: &Facts,
-    began: &str,
-) -> Value {
+fn vllm(header: &Header, level: &Level, report: &LevelReport, facts: &Facts, began: &str) -> Value {
     let target = level.plan.target_milli as f64 / 1e3;
     let closed = level.plan.kind == Loop::Closed;
     let mut out = Map::new();
@@ -200,17 +210,29 @@ fn vllm(
     put("model_id", json!(header.model));
     put("tokenizer_id", Value::Null);
     put("num_prompts", json!(facts.completed + facts.failed));
-    put("request_rate", if closed { json!("inf") } else { json!(target) });
+    put(
+        "request_rate",
+        if closed { json!("inf") } else { json!(target) },
+    );
     put("burstiness", json!(1.0));
-    put("max_concurrency", if closed { json!(target) } else { Value::Null });
+    put(
+        "max_concurrency",
+        if closed { json!(target) } else { Value::Null },
+    );
     put("duration", json!(facts.duration));
     put("completed", json!(facts.completed));
     put("failed", json!(facts.failed));
     put("total_input_tokens", json!(facts.sum(&facts.input)));
     put("total_output_tokens", json!(facts.sum(&facts.output)));
-    put("request_throughput", json!(facts.requests_per_second().unwrap_or(0.0)));
+    put(
+        "request_throughput",
+        json!(facts.requests_per_second().unwrap_or(0.0)),
+    );
     put("request_goodput", Value::Null);
-    let (output, input) = (facts.per_second(&facts.output), facts.per_second(&facts.input));
+    let (output, input) = (
+        facts.per_second(&facts.output),
+        facts.per_second(&facts.input),
+    );
     put("output_throughput", json!(output));
     let total = output.zip(input).map(|(output, input)| output + input);
     put("total_token_throughput", json!(total));
@@ -225,7 +247,10 @@ fn vllm(
         let millis = |seconds: Option<f64>| json!(seconds.map(|seconds| seconds * 1e3));
         put(&format!("mean_{name}_ms"), millis(mean(values)));
         put(&format!("std_{name}_ms"), millis(std(values)));
-        put(&format!("median_{name}_ms"), millis(point(values, Quantile::MEDIAN)));
+        put(
+            &format!("median_{name}_ms"),
+            millis(point(values, Quantile::MEDIAN)),
+        );
         for q in [Quantile::P90, Quantile::P95, Quantile::P99] {
             put(&format!("{}_{name}_ms", q.name()), millis(point(values, q)));
         }
@@ -266,8 +291,12 @@ fn aiperf(run: &Run, level: &Level, report: &LevelReport, facts: &Facts, began: 
     let cut_short = run.footer.is_none_or(|footer| footer.interrupted);
     let all = facts.completed + facts.failed;
     let load = match closed {
-        true => json!({ "name": "profiling", "kind": "profiling", "type": "concurrency", "requests": all, "concurrency": target }),
-        false => json!({ "name": "profiling", "kind": "profiling", "type": "poisson", "requests": all, "rate": target }),
+        true => {
+            json!({ "name": "profiling", "kind": "profiling", "type": "concurrency", "requests": all, "concurrency": target })
+        }
+        false => {
+            json!({ "name": "profiling", "kind": "profiling", "type": "poisson", "requests": all, "rate": target })
+        }
     };
     json!({
         "schema_version": "1.4",

@@ -242,7 +242,10 @@ fn summary(report: &Report) -> Vec<String> {
         summary.files, summary.imported, summary.runs, summary.with_faults
     )];
     let counted = |counts: &std::collections::BTreeMap<&'static str, usize>| {
-        let each: Vec<String> = counts.iter().map(|(name, n)| format!("{name} {n}")).collect();
+        let each: Vec<String> = counts
+            .iter()
+            .map(|(name, n)| format!("{name} {n}"))
+            .collect();
         each.join(", ")
     };
     if !summary.tools.is_empty() {
@@ -251,7 +254,12 @@ fn summary(report: &Report) -> Vec<String> {
     if !summary.rules.is_empty() {
         said.push(format!("findings, by files: {}", counted(&summary.rules)));
     }
-    said.extend(summary.left_out.iter().map(|left| format!("left out: {}", cut(left))));
+    said.extend(
+        summary
+            .left_out
+            .iter()
+            .map(|left| format!("left out: {}", cut(left))),
+    );
     said
 }
 

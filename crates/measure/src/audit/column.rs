@@ -82,7 +82,10 @@ mod tests {
         let mut column = Column::of(&number(means::OUTPUT_RUN, 92.0));
         assert_eq!(column.push(&number(means::OUTPUT_RUN, 145.0)), Ok(()));
         let refused = column.push(&number(means::OUTPUT_STEADY_CHUNKS, 26.0));
-        assert!(matches!(refused, Err(Refused::Definition(_))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Refused::Definition(_))),
+            "{refused:?}"
+        );
         assert_eq!((column.n(), column.ends()), (2, Some((92.0, 145.0))));
         let other = Number {
             metric: Metric::SystemPeak,

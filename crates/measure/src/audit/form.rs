@@ -518,6 +518,16 @@ impl Run {
         })
     }
 
+    /// Mean output tokens ÷ mean latency: what a stream makes over its whole request. None where
+    /// either is unknown or 0.
+    pub fn stream_over_latency(&self) -> Option<f64> {
+        let latency = self
+            .value(Metric::E2e, Stat::Mean)
+            .filter(|latency| *latency > 0.0)?;
+        let tokens = self.mean_output().filter(|tokens| *tokens > 0.0)?;
+        Some(tokens / latency)
+    }
+
     /// Requests in flight on average: as the tool measured it, else requests a second × mean
     /// latency (Little's law).
     pub fn held(&self) -> Option<Held> {

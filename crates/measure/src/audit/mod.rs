@@ -106,7 +106,10 @@ pub fn audit(bytes: &[u8]) -> Result<Audit, String> {
     found.findings.sort_by_key(place);
     for finding in &mut found.findings {
         finding.of = found.runs;
-        finding.line = finding.fields.iter().find_map(|field| line_of(bytes, field));
+        finding.line = finding
+            .fields
+            .iter()
+            .find_map(|field| line_of(bytes, field));
     }
     Ok(found)
 }
@@ -174,7 +177,9 @@ fn early(metric: Metric) -> f64 {
 
 /// The line, from 1, of the first place where a field's own name stands.
 fn line_of(bytes: &[u8], field: &str) -> Option<usize> {
-    let name = field.rsplit('.').find(|part| part.parse::<f64>().is_err())?;
+    let name = field
+        .rsplit('.')
+        .find(|part| part.parse::<f64>().is_err())?;
     let quoted = format!("\"{name}\"");
     let find = |needle: &str| memchr::memmem::find(bytes, needle.as_bytes());
     let at = find(&quoted).or_else(|| find(field))?;

@@ -158,10 +158,13 @@ fn trace(id: u64, row: &Row) -> Trace {
             text: "the file counts it as failed".into(),
         };
     }
-    trace.usage = row.output.filter(|_| row.source != Source::None).map(|output| Usage {
-        output: Some(output),
-        ..Usage::default()
-    });
+    trace.usage = row
+        .output
+        .filter(|_| row.source != Source::None)
+        .map(|output| Usage {
+            output: Some(output),
+            ..Usage::default()
+        });
     trace
 }
 
@@ -234,7 +237,10 @@ impl ObservedFigure {
 
     /// Smallest and largest.
     pub fn ends(&self) -> Option<(f64, f64)> {
-        self.sorted.first().copied().zip(self.sorted.last().copied())
+        self.sorted
+            .first()
+            .copied()
+            .zip(self.sorted.last().copied())
     }
 }
 

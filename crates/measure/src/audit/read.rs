@@ -32,7 +32,10 @@ pub struct NotRead(pub String);
 /// Where the file is too large, empty, no UTF-8, or starts as JSON and is none.
 pub fn read(bytes: &[u8]) -> Result<Content, NotRead> {
     if bytes.len() > MOST_BYTES {
-        let text = format!("it has {} bytes; at most {MOST_BYTES} are read", bytes.len());
+        let text = format!(
+            "it has {} bytes; at most {MOST_BYTES} are read",
+            bytes.len()
+        );
         return Err(NotRead(text));
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
@@ -136,15 +139,20 @@ mod tests {
     #[test]
     fn lines_concatenation_and_lists_are_one_form() {
         let both = [json!({"a": 1}), json!({"a": 2})];
-        for text in ["{\"a\":1}\n{\"a\":2}\n", "{\"a\":1}{\"a\":2}", "[{\"a\":1},{\"a\":2}]"] {
+        for text in [
+            "{\"a\":1}\n{\"a\":2}\n",
+            "{\"a\":1}{\"a\":2}",
+            "[{\"a\":1},{\"a\":2}]",
+        ] {
             assert_eq!(documents(text), both, "{text}");
         }
     }
 
     #[test]
     fn no_numbers_become_null_and_are_counted_but_texts_stay() {
-        let read = read(br#"{"a": NaN, "b": [-Infinity, inf], "c": "NaN, \"Infinity\"", "d":-nan}"#)
-            .expect("read");
+        let read =
+            read(br#"{"a": NaN, "b": [-Infinity, inf], "c": "NaN, \"Infinity\"", "d":-nan}"#)
+                .expect("read");
         assert_eq!(read.non_finite, 4);
         assert_eq!(
             read.documents[0],

@@ -114,7 +114,10 @@ fn shown(run: &Run, number: &Number) -> StatedShown {
         scope: number.metric.scope(),
         population: completed.map(|kept| Population {
             kept: kept.max(0.0) as u64,
-            of: run.books.failed.map(|failed| (kept + failed).max(0.0) as u64),
+            of: run
+                .books
+                .failed
+                .map(|failed| (kept + failed).max(0.0) as u64),
             what: "requests",
         }),
         concurrency: Concurrency {

@@ -15,14 +15,21 @@ fn survives(bytes: &[u8]) {
     let value = serde_json::to_value(&report).expect("a report serialises");
     assert!(no_strange_number(&value), "{value}");
     for finding in report.files.iter().flat_map(|file| &file.findings) {
-        let strange = finding.text.split(' ').any(|word| word == "inf" || word == "-inf");
+        let strange = finding
+            .text
+            .split(' ')
+            .any(|word| word == "inf" || word == "-inf");
         assert!(!strange, "{}", finding.text);
     }
 }
 
 /// The samples' texts, made once: some hold hundreds of requests.
-static TEXTS: LazyLock<Vec<String>> =
-    LazyLock::new(|| samples::all().into_iter().map(|sample| sample.text).collect());
+static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    samples::all()
+        .into_iter()
+        .map(|sample| sample.text)
+        .collect()
+});
 
 /// serde writes what is no finite number as null; −1 would be a marker.
 fn no_strange_number(value: &Value) -> bool {
@@ -76,7 +83,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn members_of_any_form_may_be_replaced(
@@ -127,7 +134,17 @@ fn depth_length_and_count_are_bounded() {
     let many = "{\"avg_ts\":1,\"n_gen\":1}\n".repeat(measure::audit::MOST_RUNS + 5);
     let audit = audit(many.as_bytes()).expect("imported");
     assert_eq!(audit.runs, measure::audit::MOST_RUNS);
-    assert!(audit.left_out.iter().any(|left| left.contains("only the first")), "{:?}", audit.left_out);
-    let wide = format!("============ Serving Benchmark Result ============\n{}: 1\n", "x".repeat(500_000));
+    assert!(
+        audit
+            .left_out
+            .iter()
+            .any(|left| left.contains("only the first")),
+        "{:?}",
+        audit.left_out
+    );
+    let wide = format!(
+        "============ Serving Benchmark Result ============\n{}: 1\n",
+        "x".repeat(500_000)
+    );
     survives(wide.as_bytes());
 }

@@ -1,11 +1,14 @@
 //! The audit of result files: every form is read, sound ones raise no fault, and each rule finds
 //! what it is named for.
 
+#[path = "../documents/check.rs"]
+mod check;
 mod hostile;
 mod names;
 mod observed;
 mod rules;
 mod samples;
+mod schema;
 mod tools;
 
 use measure::audit::{Audit, audit};

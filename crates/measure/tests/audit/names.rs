@@ -17,15 +17,27 @@ fn every_rule_has_its_page_and_its_row() {
     for rule in RULES {
         let head = format!("# {} ({})\n\n", rule.id, rule.severity.name());
         assert!(rule.page.starts_with(&head), "{}", rule.id);
-        for part in ["**How it is computed.**", "**When it can be a false alarm.**"] {
+        for part in [
+            "**How it is computed.**",
+            "**When it can be a false alarm.**",
+        ] {
             assert!(rule.page.contains(part), "{} lacks {part}", rule.id);
         }
-        let row = format!("| [{0}]({0}.md) | {1} | {2} |", rule.id, rule.severity.name(), rule.summary());
+        let row = format!(
+            "| [{0}]({0}.md) | {1} | {2} |",
+            rule.id,
+            rule.severity.name(),
+            rule.summary()
+        );
         assert!(index.contains(&row), "docs/audit/README.md lacks {row}");
         assert!(!rule.summary().is_empty());
     }
     let pages = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit"));
-    assert_eq!(pages.expect("a folder").count(), RULES.len() + 1, "a page without a rule");
+    assert_eq!(
+        pages.expect("a folder").count(),
+        RULES.len() + 1,
+        "a page without a rule"
+    );
 }
 
 #[test]
@@ -34,7 +46,13 @@ fn only_what_may_stand_on_a_clean_file_is_a_note() {
     let notes: Vec<&str> = notes.map(|rule| rule.id).collect();
     assert_eq!(
         notes,
-        ["no_concurrency", "per_stream_missing", "few_samples", "p99_from_too_few", "ramp_and_drain"]
+        [
+            "no_concurrency",
+            "per_stream_missing",
+            "few_samples",
+            "p99_from_too_few",
+            "ramp_and_drain"
+        ]
     );
 }
 

@@ -8,7 +8,8 @@ use crate::{faults, of, rules_of};
 
 fn figure<'a>(observed: &'a Observed, metric: &str) -> &'a measure::audit::observe::ObservedFigure {
     let mut all = observed.figures.iter();
-    all.find(|figure| figure.metric == metric).expect("a figure")
+    all.find(|figure| figure.metric == metric)
+        .expect("a figure")
 }
 
 fn only(value: &Value) -> Observed {
@@ -49,7 +50,12 @@ fn a_burst_in_the_rows_falls_back_beside_what_the_tool_printed() {
     assert_eq!(withheld.map(|why| why.code), Some("not_supported"));
     assert!(figure(observed, "e2e_rate").median().is_some());
     // What the tool printed is still there, as what it stated.
-    assert!(audit.stated.iter().any(|stated| stated.field == "mean_tpot_ms"));
+    assert!(
+        audit
+            .stated
+            .iter()
+            .any(|stated| stated.field == "mean_tpot_ms")
+    );
 }
 
 #[test]
@@ -60,7 +66,10 @@ fn failed_and_empty_rows_are_no_successes() {
     value["output_lens"][1] = json!(0);
     let audit = of(&value);
     assert_eq!(faults(&audit), ["completed_empty"]);
-    assert_eq!((audit.observed[0].requests, audit.observed[0].ok), (400, 398));
+    assert_eq!(
+        (audit.observed[0].requests, audit.observed[0].ok),
+        (400, 398)
+    );
     let mut value = samples::vllm_detailed();
     value["ttfts"][0] = json!(0.0);
     assert_eq!(faults(&of(&value)), ["zero_latency"]);
@@ -88,10 +97,18 @@ fn chunks_told_by_rate_and_latency_are_judged_as_far_as_they_go() {
     let observed = &audit.observed[0];
     assert_eq!(observed.shapes.get("buffered"), Some(&2));
     assert_eq!(observed.reasons.get("few_chunks"), Some(&2));
-    assert_eq!(observed.reasons.get("one_burst"), None, "the file cannot tell");
+    assert_eq!(
+        observed.reasons.get("one_burst"),
+        None,
+        "the file cannot tell"
+    );
     let burst = &audit.findings[0];
     assert_eq!(burst.rule, "burst_rate");
-    assert!(burst.text.contains("1 would print more than 4,000 tok/s"), "{}", burst.text);
+    assert!(
+        burst.text.contains("1 would print more than 4,000 tok/s"),
+        "{}",
+        burst.text
+    );
     assert_eq!(figure(observed, "e2e_rate").kept, 42);
     assert_eq!(figure(observed, "generation_rate").kept, 40);
 }
@@ -107,8 +124,15 @@ fn a_field_that_counts_chunks_is_recomputed_from_tokens_and_time() {
         })
         .collect();
     let audit = of(&Value::Array(rows));
-    assert_eq!(rules_of(&audit), ["chunks_as_tokens", "rate_off_tokens", "no_concurrency"]);
-    assert!(audit.findings[1].text.starts_with("40 of 40"), "{}", audit.findings[1].text);
+    assert_eq!(
+        rules_of(&audit),
+        ["chunks_as_tokens", "rate_off_tokens", "no_concurrency"]
+    );
+    assert!(
+        audit.findings[1].text.starts_with("40 of 40"),
+        "{}",
+        audit.findings[1].text
+    );
 }
 
 #[test]

@@ -37,7 +37,10 @@ fn a_burst_shows_in_times_in_rates_and_in_requests() {
     assert_eq!(vllm(&[("/median_itl_ms", json!(0.0))]), ["burst_rate"]);
     let fast = with(
         samples::genai_bench(),
-        &[("/aggregated_metrics/stats/output_throughput/mean", json!(75_229.0))],
+        &[(
+            "/aggregated_metrics/stats/output_throughput/mean",
+            json!(75_229.0),
+        )],
     );
     assert_eq!(faults(&of(&fast))[0], "burst_rate");
 }
@@ -50,7 +53,10 @@ fn the_limits_of_a_burst_are_those_of_an_arrival() {
 
 #[test]
 fn gaps_of_several_tokens_are_chunks_but_stalls_are_not() {
-    let chunks = [("/mean_itl_ms", json!(39.0)), ("/median_itl_ms", json!(40.0))];
+    let chunks = [
+        ("/mean_itl_ms", json!(39.0)),
+        ("/median_itl_ms", json!(40.0)),
+    ];
     assert_eq!(vllm(&chunks), ["chunks_as_tokens", "gap_disagrees"]);
     // One long stall lifts the mean alone.
     assert_eq!(vllm(&[("/mean_itl_ms", json!(39.0))]), [""; 0]);
@@ -61,17 +67,29 @@ fn gaps_of_several_tokens_are_chunks_but_stalls_are_not() {
 #[test]
 fn short_answers_that_dominate_a_mean_of_ratios_are_no_fault() {
     // The mean of times per token is far above the time after the first over the tokens after it.
-    let trap = [("/mean_tpot_ms", json!(30.0)), ("/std_tpot_ms", json!(80.0))];
+    let trap = [
+        ("/mean_tpot_ms", json!(30.0)),
+        ("/std_tpot_ms", json!(80.0)),
+    ];
     assert_eq!(vllm(&trap), [""; 0]);
-    let other_side = [("/mean_tpot_ms", json!(5.0)), ("/median_tpot_ms", json!(5.0))];
+    let other_side = [
+        ("/mean_tpot_ms", json!(5.0)),
+        ("/median_tpot_ms", json!(5.0)),
+    ];
     assert!(vllm(&other_side).contains(&"gap_disagrees"));
 }
 
 #[test]
 fn a_prediction_far_below_the_latency_leaves_time_unexplained() {
-    let slow = [("/mean_e2el_ms", json!(1_000.0)), ("/max_concurrency", json!(11))];
+    let slow = [
+        ("/mean_e2el_ms", json!(1_000.0)),
+        ("/max_concurrency", json!(11)),
+    ];
     assert!(vllm(&slow).contains(&"prediction_below_e2e"));
-    let near = [("/mean_e2el_ms", json!(960.0)), ("/max_concurrency", json!(11))];
+    let near = [
+        ("/mean_e2el_ms", json!(960.0)),
+        ("/max_concurrency", json!(11)),
+    ];
     assert!(!vllm(&near).contains(&"prediction_below_e2e"));
 }
 
@@ -85,7 +103,10 @@ fn a_first_token_at_the_end_is_one_only_with_more_than_one_token() {
         ("/output_throughput", json!(10.958_904)),
     ];
     assert!(!vllm(&single).contains(&"ttft_is_e2e"));
-    let byte = with(samples::k6(), &[("/metrics/http_req_waiting/values/med", json!(730.0))]);
+    let byte = with(
+        samples::k6(),
+        &[("/metrics/http_req_waiting/values/med", json!(730.0))],
+    );
     assert_eq!(faults(&of(&byte)), [""; 0]);
 }
 
@@ -106,7 +127,10 @@ fn a_peak_below_the_mean_counts_chunks_or_lacks_a_whole_second() {
 #[test]
 fn what_is_counted_as_output_must_be_output() {
     let stated = |rate: f64| {
-        vllm(&[("/output_throughput", json!(rate)), ("/max_output_tokens_per_s", Value::Null)])
+        vllm(&[
+            ("/output_throughput", json!(rate)),
+            ("/max_output_tokens_per_s", Value::Null),
+        ])
     };
     assert_eq!(stated(810.96), ["total_as_output"]);
     assert_eq!(stated(900.0), ["rate_off_tokens"]);
@@ -118,15 +142,24 @@ fn what_is_counted_as_output_must_be_output() {
         ("/output_tput_per_gpu", json!(26.0)),
         ("/input_tput_per_gpu", json!(208.4)),
     ];
-    assert_eq!(faults(&of(&with(samples::inference_x(), &gpu))), ["total_as_output"]);
+    assert_eq!(
+        faults(&of(&with(samples::inference_x(), &gpu))),
+        ["total_as_output"]
+    );
 }
 
 #[test]
 fn empty_answers_and_those_over_the_limit_are_found() {
     let empty = [("/successes/output_len/min", json!(0.0))];
-    assert_eq!(faults(&of(&with(samples::inference_perf(), &empty))), ["completed_empty"]);
+    assert_eq!(
+        faults(&of(&with(samples::inference_perf(), &empty))),
+        ["completed_empty"]
+    );
     let over = [("/output_sequence_length/max", json!(80.0))];
-    assert_eq!(faults(&of(&with(samples::aiperf(), &over))), ["tokens_over_limit"]);
+    assert_eq!(
+        faults(&of(&with(samples::aiperf(), &over))),
+        ["tokens_over_limit"]
+    );
     let one_more = [("/output_sequence_length/max", json!(65.0))];
     assert_eq!(faults(&of(&with(samples::aiperf(), &one_more))), [""; 0]);
 }
@@ -136,20 +169,38 @@ fn reciprocals_of_spreads_and_quantiles_are_found_and_withheld() {
     let inverted = [("/std_intvty", json!(1000.0)), ("/p99_intvty", json!(90.0))];
     let audit = of(&with(samples::inference_x(), &inverted));
     assert_eq!(faults(&audit), ["inverted_spread"]);
-    let spread = audit.stated.iter().find(|stated| stated.field == "std_intvty");
+    let spread = audit
+        .stated
+        .iter()
+        .find(|stated| stated.field == "std_intvty");
     assert_eq!(spread.and_then(|stated| stated.value), None);
 }
 
 #[test]
 fn a_load_that_was_not_offered_or_not_held_is_found() {
     let late = [("/load_summary/schedule_delay/mean", json!(9.25))];
-    assert_eq!(faults(&of(&with(samples::inference_perf(), &late))), ["load_not_held"]);
+    assert_eq!(
+        faults(&of(&with(samples::inference_perf(), &late))),
+        ["load_not_held"]
+    );
     let rate = [("/request_rate", json!(40.0)), ("/concurrency", json!(7.1))];
-    assert_eq!(faults(&of(&with(samples::sglang(), &rate))), ["load_not_held"]);
+    assert_eq!(
+        faults(&of(&with(samples::sglang(), &rate))),
+        ["load_not_held"]
+    );
     let below = [("/request_rate", json!(2.0))];
-    assert_eq!(faults(&of(&with(samples::sglang(), &below))), ["load_not_held"]);
-    assert_eq!(vllm(&[("/max_concurrency", json!(32))]), ["concurrency_not_held"]);
-    assert_eq!(vllm(&[("/max_concurrent_requests", json!(17))]), ["peak_over_cap"]);
+    assert_eq!(
+        faults(&of(&with(samples::sglang(), &below))),
+        ["load_not_held"]
+    );
+    assert_eq!(
+        vllm(&[("/max_concurrency", json!(32))]),
+        ["concurrency_not_held"]
+    );
+    assert_eq!(
+        vllm(&[("/max_concurrent_requests", json!(17))]),
+        ["peak_over_cap"]
+    );
 }
 
 #[test]
@@ -174,28 +225,55 @@ fn the_drain_of_a_sound_rate_is_granted() {
 #[test]
 fn failures_show_wherever_they_are_hidden() {
     assert_eq!(vllm(&[("/num_prompts", json!(500))]), ["failures_hidden"]);
-    assert_eq!(vllm(&[("/failed", json!(40)), ("/num_prompts", json!(440))]), ["failures_hidden"]);
-    assert_eq!(vllm(&[("/failed", json!(3)), ("/num_prompts", json!(403))]), [""; 0]);
+    assert_eq!(
+        vllm(&[("/failed", json!(40)), ("/num_prompts", json!(440))]),
+        ["failures_hidden"]
+    );
+    assert_eq!(
+        vllm(&[("/failed", json!(3)), ("/num_prompts", json!(403))]),
+        [""; 0]
+    );
     let checks = [("/metrics/checks/values/fails", json!(60))];
-    assert_eq!(faults(&of(&with(samples::k6(), &checks))), ["failures_hidden"]);
+    assert_eq!(
+        faults(&of(&with(samples::k6(), &checks))),
+        ["failures_hidden"]
+    );
     let none = [("/aggregated_metrics/num_error_requests", json!(2))];
-    assert_eq!(faults(&of(&with(samples::genai_bench(), &none))), ["failures_hidden"]);
-    let aborted = [("/errorDistribution", json!({ "aborted due to deadline": 8 }))];
-    assert_eq!(faults(&of(&with(samples::oha(), &aborted))), ["failures_hidden"]);
+    assert_eq!(
+        faults(&of(&with(samples::genai_bench(), &none))),
+        ["failures_hidden"]
+    );
+    let aborted = [(
+        "/errorDistribution",
+        json!({ "aborted due to deadline": 8 }),
+    )];
+    assert_eq!(
+        faults(&of(&with(samples::oha(), &aborted))),
+        ["failures_hidden"]
+    );
 }
 
 #[test]
 fn waiting_that_a_streams_rate_leaves_out_is_found() {
     let waiting = [("/benchmarks/0/tg_throughput/mean", json!(400.0))];
-    assert_eq!(faults(&of(&with(samples::llama_benchy(), &waiting))), ["wait_left_out"]);
+    assert_eq!(
+        faults(&of(&with(samples::llama_benchy(), &waiting))),
+        ["wait_left_out"]
+    );
     let wide = [("/benchmarks/0/pp_req_throughput/std", json!(1_000.0))];
-    assert_eq!(faults(&of(&with(samples::llama_benchy(), &wide))), ["wide_spread"]);
+    assert_eq!(
+        faults(&of(&with(samples::llama_benchy(), &wide))),
+        ["wide_spread"]
+    );
 }
 
 #[test]
 fn a_run_that_was_cut_short_says_so() {
     let cut = [("/was_cancelled", json!(true))];
-    assert_eq!(faults(&of(&with(samples::aiperf(), &cut))), ["run_cut_short"]);
+    assert_eq!(
+        faults(&of(&with(samples::aiperf(), &cut))),
+        ["run_cut_short"]
+    );
 }
 
 #[test]
@@ -214,6 +292,12 @@ fn the_five_that_may_stand_on_a_clean_file_are_notes() {
     assert!(!audit.has_faults());
     assert_eq!(
         rules_of(&audit),
-        ["no_concurrency", "per_stream_missing", "few_samples", "p99_from_too_few", "ramp_and_drain"]
+        [
+            "no_concurrency",
+            "per_stream_missing",
+            "few_samples",
+            "p99_from_too_few",
+            "ramp_and_drain"
+        ]
     );
 }

@@ -142,7 +142,8 @@ fn milliseconds(mean: f64) -> Value {
 }
 
 pub fn aiperf() -> Value {
-    let tokens = json!({ "unit": "tokens", "avg": 64.0, "p50": 64.0, "min": 64.0, "max": 64.0, "std": 0.0 });
+    let tokens =
+        json!({ "unit": "tokens", "avg": 64.0, "p50": 64.0, "min": 64.0, "max": 64.0, "std": 0.0 });
     json!({
         "schema_version": "1.4", "aiperf_version": "0.13.0",
         "request_throughput": { "unit": "requests/sec", "avg": 10.958_904 },
@@ -185,10 +186,16 @@ pub fn aiperf_row(index: u64) -> Value {
 
 fn genai_perf() -> Value {
     let mut value = aiperf();
-    let config = json!({ "model": ["m"], "endpoint_type": "chat", "streaming": true, "concurrency": 8 });
+    let config =
+        json!({ "model": ["m"], "endpoint_type": "chat", "streaming": true, "concurrency": 8 });
     value["input_config"] = config;
     let members = value.as_object_mut().expect("an object");
-    for name in ["aiperf_version", "schema_version", "benchmark_duration", "is_complete"] {
+    for name in [
+        "aiperf_version",
+        "schema_version",
+        "benchmark_duration",
+        "is_complete",
+    ] {
         members.remove(name);
     }
     value
@@ -308,7 +315,8 @@ pub fn servebench() -> Value {
         json!({ "index": index, "start": (index / 8) as f64 * 0.731, "ok": true, "error": null, "ttft": 0.1, "e2e": 0.73,
             "chunk_times": stamps, "prompt_tokens": 10, "output_tokens": 64, "token_source": "usage", "reasoning_chunks": 0 })
     };
-    let of = |mean: f64| json!({ "mean": mean, "p50": mean, "p99": mean, "max": mean, "count": 400 });
+    let of =
+        |mean: f64| json!({ "mean": mean, "p50": mean, "p99": mean, "max": mean, "count": 400 });
     json!({
         "schema_version": 1, "config": { "model": "m", "output_len": 64, "mode": "concurrency", "output_dist": null },
         "environment": { "servebench_version": "1.1.3" },

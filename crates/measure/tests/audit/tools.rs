@@ -9,10 +9,16 @@ use crate::{faults, of};
 #[test]
 fn every_form_is_found_and_a_sound_one_raises_no_fault() {
     for sample in samples::all() {
-        let audit = audit(sample.text.as_bytes())
-            .unwrap_or_else(|why| panic!("{}: {why}", sample.tool));
+        let audit =
+            audit(sample.text.as_bytes()).unwrap_or_else(|why| panic!("{}: {why}", sample.tool));
         assert_eq!(audit.tool.name(), sample.tool);
-        assert_eq!(faults(&audit), [""; 0], "{}: {:?}", sample.tool, audit.findings);
+        assert_eq!(
+            faults(&audit),
+            [""; 0],
+            "{}: {:?}",
+            sample.tool,
+            audit.findings
+        );
         let told = !audit.stated.is_empty() || !audit.observed.is_empty();
         assert!(told, "{} states nothing", sample.tool);
     }
@@ -65,7 +71,10 @@ fn what_is_no_result_says_why() {
     assert!(why("{\"name\": \"p\", \"version\": \"1\"}").contains("name, version"));
     assert!(why("hello\nworld\n").contains("text"));
     assert!(why("[1, 2, 3]").contains("no object"));
-    assert!(why("{\"benchmarks\": [], \"metadata\": {\"guidellm_version\": \"1\"}}").contains("without a run"));
+    assert!(
+        why("{\"benchmarks\": [], \"metadata\": {\"guidellm_version\": \"1\"}}")
+            .contains("without a run")
+    );
 }
 
 #[test]
@@ -85,7 +94,12 @@ fn numbers_as_text_minus_one_and_nan_become_what_they_are() {
     assert_eq!(faults(&audit_of(&nan)), ["non_finite"]);
     let mut value = samples::evalscope();
     value["Avg TPOT (ms)"] = json!(-1);
-    assert!(of(&value).stated.iter().all(|stated| stated.metric.name() != "tpot"));
+    assert!(
+        of(&value)
+            .stated
+            .iter()
+            .all(|stated| stated.metric.name() != "tpot")
+    );
 }
 
 #[test]
@@ -93,7 +107,12 @@ fn a_run_without_a_result_states_no_number() {
     let mut value = samples::vllm();
     value["completed"] = json!(0);
     value["failed"] = json!(400);
-    for key in ["mean_ttft_ms", "median_ttft_ms", "mean_e2el_ms", "output_throughput"] {
+    for key in [
+        "mean_ttft_ms",
+        "median_ttft_ms",
+        "mean_e2el_ms",
+        "output_throughput",
+    ] {
         value[key] = json!(0.0);
     }
     let audit = of(&value);
@@ -133,7 +152,10 @@ fn every_level_of_a_file_is_a_run_with_its_own_load() {
     let mut second = value["benchmarks"][0].clone();
     second["config"]["strategy"] = json!({ "type_": "constant", "rate": 100.0 });
     second["metrics"]["request_latency"]["successful"]["mean"] = json!(0.9);
-    value["benchmarks"].as_array_mut().expect("a list").push(second);
+    value["benchmarks"]
+        .as_array_mut()
+        .expect("a list")
+        .push(second);
     let audit = of(&value);
     assert_eq!(audit.runs, 2);
     let found: Vec<_> = audit

@@ -12,9 +12,13 @@ use crate::tokens::Source;
 
 /// Whether a value is a summary.
 pub fn claims(value: &Value) -> Option<Tool> {
-    let is = ["time_to_first_token", "request_throughput", "request_latency"]
-        .iter()
-        .any(|name| has(value, &format!("/{name}/avg")));
+    let is = [
+        "time_to_first_token",
+        "request_throughput",
+        "request_latency",
+    ]
+    .iter()
+    .any(|name| has(value, &format!("/{name}/avg")));
     let aiperf = has(value, "/aiperf_version")
         || has(value, "/input_config/loadgen")
         || has(value, "/input_config/phases")
@@ -93,7 +97,11 @@ fn rates(run: &mut Run, value: &Value, genai_perf: bool) {
         false => means::REQUESTS_COMPLETED,
     };
     // What denom exports in this layout holds its own measure of the load.
-    run.total(value, "/denom/held", kind(Metric::InFlight, means::IN_FLIGHT));
+    run.total(
+        value,
+        "/denom/held",
+        kind(Metric::InFlight, means::IN_FLIGHT),
+    );
     for (name, of) in [
         ("request_throughput", kind(Metric::Requests, requests)),
         (
@@ -165,7 +173,9 @@ fn config(run: &mut Run, value: &Value) {
     run.config.model = text(given, "/models/items/0/name")
         .or_else(|| text(given, "/endpoint/model_names/0"))
         .or_else(|| text(given, "/model_names/0"));
-    run.config.streaming = given.pointer("/endpoint/streaming").and_then(Value::as_bool);
+    run.config.streaming = given
+        .pointer("/endpoint/streaming")
+        .and_then(Value::as_bool);
     run.config.output_limit = limit(given);
 }
 
@@ -209,7 +219,10 @@ fn row(value: &Value, start: Option<crate::time::Length>) -> Row {
         let unit = text(metrics, &format!("/{name}/unit"))?;
         Some(num(metrics, &format!("/{name}/value"))? * seconds_per(&unit)?)
     };
-    let cancelled = value.pointer("/metadata/was_cancelled").and_then(Value::as_bool) == Some(true);
+    let cancelled = value
+        .pointer("/metadata/was_cancelled")
+        .and_then(Value::as_bool)
+        == Some(true);
     let ttft = seconds("time_to_first_token");
     let scale = text(metrics, "/inter_chunk_latency/unit")
         .as_deref()

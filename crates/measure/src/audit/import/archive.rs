@@ -60,7 +60,11 @@ fn point(whole: &Value, value: &Value, label: String) -> Run {
             kind(Metric::Requests, means::REQUESTS_COMPLETED),
         ),
         (["/ttft_p50_ms", "/ttft_p50"], Stat::Median, ttft()),
-        (["/ttft_p99_ms", "/ttft_p99"], Stat::Quantile(99_000), ttft()),
+        (
+            ["/ttft_p99_ms", "/ttft_p99"],
+            Stat::Quantile(99_000),
+            ttft(),
+        ),
         (
             ["/itl_p50_ms", "/itl_p50"],
             Stat::Median,

@@ -98,7 +98,11 @@ fn reported(level: &Value, model: Option<String>, cut_short: bool) -> Run {
     let failed = level.pointer("/requests/failed").and_then(Value::as_object);
     run.books.failed = failed.map(|kinds| kinds.values().filter_map(Value::as_f64).sum());
     run.books.cut_short = cut_short;
-    run.total(level, "/load/held", kind(Metric::InFlight, means::IN_FLIGHT));
+    run.total(
+        level,
+        "/load/held",
+        kind(Metric::InFlight, means::IN_FLIGHT),
+    );
     for (path, of) in [
         (
             "/system/output",

@@ -82,7 +82,10 @@ fn numbers() -> [Named; 12] {
             kind(Requests, means::REQUESTS_COMPLETED),
         ),
         (
-            &["Output Throughput (tok/s)", "Output token throughput (tok/s)"],
+            &[
+                "Output Throughput (tok/s)",
+                "Output token throughput (tok/s)",
+            ],
             Stat::Value,
             kind(SystemOutput, means::OUTPUT_RUN),
         ),
@@ -91,21 +94,37 @@ fn numbers() -> [Named; 12] {
             Stat::Value,
             kind(SystemTotal, means::TOTAL_RUN),
         ),
-        (&["Avg Latency (s)", "Average latency (s)"], Stat::Mean, seconds(E2e, means::E2E)),
+        (
+            &["Avg Latency (s)", "Average latency (s)"],
+            Stat::Mean,
+            seconds(E2e, means::E2E),
+        ),
         (&["Avg Latency (ms)"], Stat::Mean, millis(E2e, means::E2E)),
-        (&["Avg TTFT (ms)"], Stat::Mean, millis(Ttft, means::TTFT_CONTENT)),
+        (
+            &["Avg TTFT (ms)"],
+            Stat::Mean,
+            millis(Ttft, means::TTFT_CONTENT),
+        ),
         (
             &["Avg TTFT (s)", "Average time to first token (s)"],
             Stat::Mean,
             seconds(Ttft, means::TTFT_CONTENT),
         ),
-        (&["Avg TPOT (ms)"], Stat::Mean, millis(Tpot, means::TPOT_TO_END)),
+        (
+            &["Avg TPOT (ms)"],
+            Stat::Mean,
+            millis(Tpot, means::TPOT_TO_END),
+        ),
         (
             &["Avg TPOT (s)", "Average time per output token (s)"],
             Stat::Mean,
             seconds(Tpot, means::TPOT_TO_END),
         ),
-        (&["Avg ITL (ms)"], Stat::Mean, millis(Itl, means::ITL_CHUNK_GAPS)),
+        (
+            &["Avg ITL (ms)"],
+            Stat::Mean,
+            millis(Itl, means::ITL_CHUNK_GAPS),
+        ),
         (
             &["Decode Throughput (tok/s)", "Decode tok/s"],
             Stat::Mean,

@@ -6,8 +6,10 @@ use crate::audit::definition::Definition;
 use crate::audit::form::{Metric, Number, Run, Stat};
 use crate::time::Length;
 
-/// The largest number that is believed: products of two stay finite, and print.
+/// The largest number that is believed, and the smallest other than 0: products and ratios of a
+/// few stay finite, and print.
 const MOST: f64 = 1e15;
+const LEAST: f64 = 1e-12;
 /// Nanoseconds of the longest time that is believed: thirty years.
 const MOST_NANOS: f64 = 946_080_000.0 * 1e9;
 
@@ -28,7 +30,7 @@ pub fn as_num(value: &Value) -> Option<f64> {
 
 /// A number that is finite and not beyond belief.
 pub fn believed(number: f64) -> Option<f64> {
-    (number.abs() <= MOST).then_some(number)
+    (number == 0.0 || (LEAST..=MOST).contains(&number.abs())).then_some(number)
 }
 
 /// The first of `paths` that holds a number.

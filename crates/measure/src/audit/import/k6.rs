@@ -31,7 +31,10 @@ fn run(value: &Value) -> Run {
     run.config.unlimited = true;
     let requests = first_num(
         value,
-        &["/metrics/http_reqs/values/count", "/metrics/http_reqs/count"],
+        &[
+            "/metrics/http_reqs/values/count",
+            "/metrics/http_reqs/count",
+        ],
     );
     let failed = first_num(
         value,
@@ -41,8 +44,12 @@ fn run(value: &Value) -> Run {
         ],
     );
     run.books.error_rate = failed;
-    run.books.failed = requests.zip(failed).map(|(all, share)| (all * share).round());
-    run.books.completed = requests.zip(run.books.failed).map(|(all, failed)| all - failed);
+    run.books.failed = requests
+        .zip(failed)
+        .map(|(all, share)| (all * share).round());
+    run.books.completed = requests
+        .zip(run.books.failed)
+        .map(|(all, failed)| all - failed);
     run.books.failed_checks = checks(value);
     run.totals.duration = num(value, "/state/testRunDurationMs").map(|millis| millis / 1e3);
     let rate = first_num(

@@ -20,7 +20,10 @@ fn row(value: &Value) -> Run {
     let mut run = Run::new();
     let whole = |path| num(value, path).unwrap_or(0.0);
     let (prompt, output) = (whole("/n_prompt"), whole("/n_gen"));
-    run.label = Some(format!("pp{prompt} tg{output} at depth {}", whole("/n_depth")));
+    run.label = Some(format!(
+        "pp{prompt} tg{output} at depth {}",
+        whole("/n_depth")
+    ));
     run.config.model = text(value, "/model_type").or_else(|| text(value, "/model_filename"));
     run.config.concurrency = Some(1.0);
     run.config.unlimited = true;

@@ -30,7 +30,11 @@ pub fn import(values: &[Value]) -> Vec<Run> {
 fn row(row: &Value, model: Option<String>) -> Run {
     let mut run = Run::new();
     let size = |path| num(row, path).unwrap_or(0.0);
-    run.label = Some(format!("pp{} tg{}", size("/prompt_size"), size("/response_size")));
+    run.label = Some(format!(
+        "pp{} tg{}",
+        size("/prompt_size"),
+        size("/response_size")
+    ));
     run.config.model = model;
     run.config.concurrency = num(row, "/concurrency");
     run.config.unlimited = true;
@@ -75,7 +79,10 @@ pub fn from_markdown(text: &str) -> Option<(Tool, Vec<Run>)> {
             _ if cells.contains(&"t/s (total)") || cells.contains(&"t/s (req)") => {
                 header = Some(cells);
             }
-            Some(_) if cells.iter().all(|cell| cell.trim_matches(['-', ':']).is_empty()) => {}
+            Some(_)
+                if cells
+                    .iter()
+                    .all(|cell| cell.trim_matches(['-', ':']).is_empty()) => {}
             Some(names) if runs.len() < MOST_ROWS => runs.push(table_row(names, &cells)),
             _ => {}
         }
@@ -92,7 +99,9 @@ fn table_row(names: &[&str], cells: &[&str]) -> Run {
     let test = cell("test").unwrap_or_default();
     run.label = Some(test.to_owned());
     run.config.model = cell("model").map(str::to_owned);
-    let streams = test.split_once("(c").and_then(|(_, rest)| rest.split_once(')'));
+    let streams = test
+        .split_once("(c")
+        .and_then(|(_, rest)| rest.split_once(')'));
     run.config.concurrency = streams.and_then(|(digits, _)| digits.trim().parse().ok());
     run.config.unlimited = true;
     let prompt = test.starts_with("pp") || test.starts_with("ctx_pp");

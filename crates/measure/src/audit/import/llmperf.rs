@@ -129,12 +129,7 @@ fn row(value: &Value) -> Row {
 
 /// Where rate × latency is a whole number other than the tokens, it is the count of chunks, and
 /// mean gap × tokens is when the last of them came. Otherwise the file tells neither.
-fn seen(
-    value: &Value,
-    ttft: Option<f64>,
-    latency: Option<f64>,
-    rate: Option<f64>,
-) -> Option<Seen> {
+fn seen(value: &Value, ttft: Option<f64>, latency: Option<f64>, rate: Option<f64>) -> Option<Seen> {
     let (ttft, latency) = (ttft?, latency?);
     let tokens = num(value, "/number_output_tokens")?;
     let chunks = rate? * latency;

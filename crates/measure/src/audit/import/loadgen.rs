@@ -24,11 +24,17 @@ fn run(block: &Block) -> Run {
     let mut run = Run::new();
     run.label = block.word("Scenario").map(str::to_owned);
     run.config.request_rate = block.number("target_qps").filter(|_| {
-        block.word("Scenario").is_some_and(|scenario| scenario == "Server")
+        block
+            .word("Scenario")
+            .is_some_and(|scenario| scenario == "Server")
     });
     run.config.unlimited = run.config.request_rate.is_none();
-    run.books.completed = block.number("sample count").or_else(|| block.number("samples"));
-    run.books.cut_short = block.word("Result is").is_some_and(|result| result != "VALID");
+    run.books.completed = block
+        .number("sample count")
+        .or_else(|| block.number("samples"));
+    run.books.cut_short = block
+        .word("Result is")
+        .is_some_and(|result| result != "VALID");
     for (labels, of) in [
         (
             ["Completed samples per second", "Samples per second"],
@@ -70,8 +76,7 @@ fn family(run: &mut Run, block: &Block, name: &str, of: Kind) {
     let plain = name.trim_end_matches(" (ns)");
     for (label, value) in &block.numbers {
         let stat = if let Some(word) = label.strip_suffix(name) {
-            Stat::of_key(&word.trim().to_ascii_lowercase())
-                .or_else(|| percentile(word.trim(), ""))
+            Stat::of_key(&word.trim().to_ascii_lowercase()).or_else(|| percentile(word.trim(), ""))
         } else {
             percentile(label, plain)
         };
@@ -85,5 +90,10 @@ fn percentile(label: &str, plain: &str) -> Option<Stat> {
     let (digits, rest) = label.split_once(" percentile")?;
     let rest = rest.trim().trim_end_matches("(ns)").trim();
     let same = rest.eq_ignore_ascii_case(plain);
-    digits.trim().parse().ok().filter(|_| same).and_then(Stat::quantile)
+    digits
+        .trim()
+        .parse()
+        .ok()
+        .filter(|_| same)
+        .and_then(Stat::quantile)
 }

@@ -153,7 +153,10 @@ pub fn import(content: &Content, bytes: &[u8]) -> Result<Import, String> {
         found.runs.truncate(MOST_RUNS);
     }
     match found.runs.is_empty() {
-        true => Err(format!("it is a file of {} without a run", found.tool.name())),
+        true => Err(format!(
+            "it is a file of {} without a run",
+            found.tool.name()
+        )),
         false => Ok(found),
     }
 }

@@ -50,10 +50,7 @@ fn run(value: &Value) -> Run {
     let e2e = kind(Metric::E2e, means::E2E_ITERATION);
     run.family(value, "/summary", e2e);
     run.family(value, "/latencyPercentiles", e2e);
-    let first_byte = first_num(
-        value,
-        &["/details/firstByte/average", "/firstByte/average"],
-    );
+    let first_byte = first_num(value, &["/details/firstByte/average", "/firstByte/average"]);
     run.state(
         kind(Metric::Ttft, means::TTFT_BYTE),
         Stat::Mean,

@@ -64,14 +64,17 @@ pub fn from_text(text: &str) -> Option<(Tool, Vec<Run>)> {
     if blocks.is_empty() {
         return None;
     }
-    let sglang = blocks
-        .iter()
-        .any(|block| block.number("Traffic request rate").is_some() || block.word("Backend").is_some());
+    let sglang = blocks.iter().any(|block| {
+        block.number("Traffic request rate").is_some() || block.word("Backend").is_some()
+    });
     let tool = match sglang {
         true => Tool::SglangBench,
         false => Tool::VllmBench,
     };
-    Some((tool, blocks.iter().map(|block| of_block(block, tool)).collect()))
+    Some((
+        tool,
+        blocks.iter().map(|block| of_block(block, tool)).collect(),
+    ))
 }
 
 fn of_block(block: &Block, tool: Tool) -> Run {

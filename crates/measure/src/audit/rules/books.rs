@@ -69,7 +69,11 @@ fn outside_percentiles(scene: &Scene<'_>) -> Option<String> {
     let books = &scene.run.books;
     let (failed, completed) = (books.failed?, books.completed?);
     let share = failed / (failed + completed);
-    let states_times = scene.run.numbers.iter().any(|number| number.metric.is_time());
+    let states_times = scene
+        .run
+        .numbers
+        .iter()
+        .any(|number| number.metric.is_time());
     (completed > 0.0 && share >= SOME && states_times).then(|| {
         format!(
             "{} of {} requests failed ({:.1} %), and every latency is over the successes alone",

@@ -93,7 +93,10 @@ pub fn concurrency_not_held(scene: &Scene<'_>) -> Option<Found> {
         number(target),
         number((held * 10.0).round() / 10.0)
     );
-    Found::new(text, [scene.field(Metric::Requests), scene.field(Metric::E2e)])
+    Found::new(
+        text,
+        [scene.field(Metric::Requests), scene.field(Metric::E2e)],
+    )
 }
 
 pub fn peak_over_cap(scene: &Scene<'_>) -> Option<Found> {
@@ -120,7 +123,10 @@ pub fn wait_left_out(scene: &Scene<'_>) -> Option<Found> {
     let stream = run
         .number(Metric::StreamGeneration, Stat::Mean)
         .filter(|number| after_first.contains(&number.definition))?;
-    let streams = run.held().map(|held| held.value).or(run.config.concurrency)?;
+    let streams = run
+        .held()
+        .map(|held| held.value)
+        .or(run.config.concurrency)?;
     let (rate, system) = (stream.known()?, run.rate(Metric::SystemOutput)?);
     if system <= 0.0 || streams * rate <= MOSTLY_WAITING * system {
         return None;
@@ -132,5 +138,11 @@ pub fn wait_left_out(scene: &Scene<'_>) -> Option<Found> {
         number(streams * rate),
         number(system)
     );
-    Found::new(text, [Some(stream.field.clone()), scene.field(Metric::SystemOutput)])
+    Found::new(
+        text,
+        [
+            Some(stream.field.clone()),
+            scene.field(Metric::SystemOutput),
+        ],
+    )
 }

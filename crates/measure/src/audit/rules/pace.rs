@@ -159,9 +159,10 @@ fn gap_over_token(scene: &Scene<'_>) -> Option<f64> {
         let token = run.value(Metric::Tpot, stat).filter(|t| *t > ONE_ARRIVAL)?;
         Some(run.value(Metric::Itl, stat)? / token)
     };
-    let named_so = run.numbers.iter().any(|number| {
-        number.metric == Metric::Itl && number.definition == means::ITL_CHUNK_GAPS
-    });
+    let named_so = run
+        .numbers
+        .iter()
+        .any(|number| number.metric == Metric::Itl && number.definition == means::ITL_CHUNK_GAPS);
     let mean = ratio(Stat::Mean).filter(|_| named_so)?;
     let median = ratio(Stat::Median).unwrap_or(mean);
     (mean >= SEVERAL && median >= SEVERAL).then_some(mean)
@@ -210,9 +211,7 @@ fn field_counts_chunks(scene: &Scene<'_>) -> Option<Found> {
                 .run
                 .number(Metric::StreamEndToEnd, Stat::Median)
                 .filter(|number| number.definition == means::USER_AS_FIELD)?;
-            let tokens = scene.run.mean_output()?;
-            let latency = scene.run.value(Metric::E2e, Stat::Mean)?;
-            (field.known()?, tokens / latency)
+            (field.known()?, scene.run.stream_over_latency()?)
         }
     };
     (stated > 0.0 && own / stated >= SEVERAL).then_some(())?;

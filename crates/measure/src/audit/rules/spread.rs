@@ -39,7 +39,10 @@ fn reciprocal(run: &Run) -> Option<Found> {
 
 /// A high quantile of a rate below its median, or a low one above it.
 fn wrong_side(run: &Run) -> Option<Found> {
-    let rates = run.numbers.iter().filter(|number| number.metric.is_stream_rate());
+    let rates = run
+        .numbers
+        .iter()
+        .filter(|number| number.metric.is_stream_rate());
     for number in rates {
         let Stat::Quantile(q) = number.stat else {
             continue;

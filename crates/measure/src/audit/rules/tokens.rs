@@ -55,7 +55,7 @@ fn stream_off(scene: &Scene<'_>) -> Option<Found> {
         return None;
     }
     let rate = stated.known().filter(|rate| *rate > 0.0)?;
-    let own = run.mean_output()? / run.value(Metric::E2e, Stat::Mean)?;
+    let own = run.stream_over_latency()?;
     if own < rate * FAR && rate < own * FAR {
         return None;
     }
