@@ -8,6 +8,7 @@ use measure::api::Api;
 use measure::probe;
 use measure::prompt::Lengths;
 
+use crate::commands::audit::AuditArgs;
 use crate::commands::claim::StreamsFlag;
 use crate::commands::serve::ServeArgs;
 use crate::config::values::{Concurrency, Requests, Time, WarmupFlag};
@@ -36,6 +37,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Sum up a log of work by parallel workers: the rate of all, of one, and how many at once
     Tally(TallyArgs),
+    /// Read result files, other tools' and denom's own, and say what does not hold
+    Audit(AuditArgs),
     /// Run the simulated server alone
     Serve(ServeArgs),
     /// Print shell completions
@@ -59,6 +62,23 @@ pub enum Format {
     Markdown,
     /// For a spreadsheet
     Csv,
+}
+
+/// How a report is printed: as a page, or in another tool's layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For a person at a terminal
+    Text,
+    /// One JSON object, see `denom report --schema`
+    Json,
+    /// For a README or an issue
+    Markdown,
+    /// For a spreadsheet
+    Csv,
+    /// One line a level, in the layout of vLLM's benchmark
+    VllmJson,
+    /// One line a level, in the layout of AIPerf's summary
+    AiperfJson,
 }
 
 /// Reads the name of an API, and lists all names in help and refusals.
@@ -291,8 +311,8 @@ pub struct ReportArgs {
     #[arg(required_unless_present = "schema", value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub format: ReportFormat,
     /// Single requests with their evidence
     #[arg(long)]
     pub rows: bool,

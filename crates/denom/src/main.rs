@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use denom::cli::{Cli, Command};
-use denom::commands::{claim, demo, probe, report, run, serve, tally};
+use denom::commands::{audit, claim, demo, probe, report, run, serve, tally};
 use denom::exit;
 
 fn main() -> ExitCode {
     match Cli::parse().command {
+        Command::Audit(args) => exit::end(audit::run(&args)),
         Command::Demo(args) => exit::end(demo::run(&args)),
         Command::Run(args) => exit::end(run::run(*args)),
         Command::Claim(args) => exit::end(claim::run(*args)),

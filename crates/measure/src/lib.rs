@@ -4,10 +4,12 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod audit;
 pub mod basis;
 pub mod claim;
 pub mod count;
 pub mod decode;
+pub mod export;
 pub mod figure;
 pub mod frames;
 mod inflate;

@@ -1,5 +1,7 @@
 //! Owns the pages: a report and its rows, rendered for people and for scripts. No number is made here.
 
+pub mod audit;
+pub mod audit_sarif;
 mod cells;
 pub mod claim;
 mod csv;

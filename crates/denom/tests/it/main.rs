@@ -1,5 +1,6 @@
 //! Tests over real sockets and processes, all on loopback.
 
+mod audit;
 mod claim;
 mod exact;
 mod faults;

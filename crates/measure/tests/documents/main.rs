@@ -2,6 +2,7 @@
 
 mod check;
 mod edges;
+mod export;
 mod metrics;
 mod probe;
 mod runs;
