@@ -4,9 +4,11 @@
 //! reasons are asserted, and never a speed: the machine may be as slow as it likes.
 
 mod answers;
+mod apis;
 mod parts;
 mod probe;
 mod report;
+mod sdks;
 
 use std::sync::LazyLock;
 

@@ -21,7 +21,7 @@ pub enum Route {
 }
 
 impl Route {
-    fn url(self) -> String {
+    pub fn url(self) -> String {
         let name = match self {
             Route::Direct => "REAL_DIRECT",
             Route::OneHop => "REAL_ONE_HOP",
@@ -71,6 +71,15 @@ impl Ask {
         }
     }
 
+    /// Answers of at most so many tokens, asked for in nothing but the API's own words: a gateway may refuse others.
+    pub fn up_to(concurrency: &'static str, requests: u64, output_tokens: u64) -> Self {
+        let body = json!({});
+        Ask {
+            body,
+            ..Ask::words(concurrency, requests, output_tokens)
+        }
+    }
+
     /// Answers that end where the model ends them, or at 200 tokens.
     pub fn questions(concurrency: &'static str, requests: u64) -> Self {
         let (body, prompts) = (plain_ascii(), Prompts::Questions);
@@ -91,7 +100,21 @@ fn plain_ascii() -> Value {
 
 /// Benchmarks one way to the server, then reads the record file back as a user would.
 pub fn measure(name: &str, route: Route, ask: &Ask) -> Run {
-    let url = format!("{}/v1", route.url());
+    measure_at(name, &format!("{}/v1", route.url()), &[], ask)
+}
+
+/// The gateway in front of the server, and the key that it wants.
+pub fn gateway() -> (String, String) {
+    let of = |name: &str| {
+        std::env::var(name).unwrap_or_else(|_| {
+            panic!("{name} is not set, so there is no gateway to test against: run this test through `ci/real-parts run`")
+        })
+    };
+    (of("REAL_GATEWAY"), of("REAL_GATEWAY_KEY"))
+}
+
+/// As [`measure`], at any URL and with further flags.
+pub fn measure_at(name: &str, url: &str, flags: &[&str], ask: &Ask) -> Run {
     let folder = scratch(name);
     let records = folder.join("run.denom.jsonl");
     let body = folder.join("body.json");
@@ -100,7 +123,7 @@ pub fn measure(name: &str, route: Route, ask: &Ask) -> Run {
     let mut run = denom();
     run.args([
         "run",
-        &url,
+        url,
         "-c",
         ask.concurrency,
         "--keep-text",
@@ -108,7 +131,7 @@ pub fn measure(name: &str, route: Route, ask: &Ask) -> Run {
         "--format",
         "json",
     ]);
-    run.args([
+    run.args(flags).args([
         "--requests",
         &ask.requests.to_string(),
         "--output-tokens",

@@ -47,6 +47,12 @@ impl Run {
     }
 }
 
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.report, self.rows)
+    }
+}
+
 impl Level {
     pub fn target(&self) -> f64 {
         number(at(&self.0, "load.target"))
