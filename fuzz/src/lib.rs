@@ -5,6 +5,8 @@
 mod adapter;
 mod decoder;
 mod frames;
+#[path = "../../crates/measure/tests/sse/keep.rs"]
+mod keep;
 #[path = "../../crates/measure/tests/conformance/naive.rs"]
 mod naive;
 mod record;

@@ -123,8 +123,9 @@ fn settle(usage: &Usage, trace: &Trace) -> Tokens {
     let reasoning = usage.reasoning.unwrap_or(0);
     let billed = match (usage.input, usage.total) {
         (Some(input), Some(total)) if input.checked_add(output) != Some(total) => {
-            let sum = input.saturating_add(output);
-            if sum.checked_add(reasoning) != Some(total) {
+            // In more bits than the counts have: no sum may stop short of what it is.
+            let sum = u128::from(input) + u128::from(output);
+            if sum + u128::from(reasoning) != u128::from(total) {
                 tokens.inconsistent = Some(format!(
                     "usage states {total} tokens in all, and {input} of input and {output} of output make {sum}"
                 ));

@@ -2,6 +2,8 @@
 //! against naive readings, against serde_json, and over the kinds of JSON that trip parsers.
 
 mod json;
+#[path = "../sse/keep.rs"]
+mod keep;
 mod mime;
 mod naive;
 mod regressions;

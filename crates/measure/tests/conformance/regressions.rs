@@ -106,3 +106,16 @@ fn a_prompt_count_that_is_none_is_inconsistent() {
     let (found, flags) = outcome(Api::OpenaiChat, &body);
     assert_eq!((found, flags), (Outcome::Ok, vec![Flag::UsageInconsistent]));
 }
+
+/// Sums stopped at the largest number, and so agreed with a total that is the largest number.
+#[test]
+fn a_sum_beyond_the_largest_number_agrees_with_no_total() {
+    let most = u64::MAX;
+    let usage = format!(
+        r#","usage":{{"prompt_tokens":{most},"completion_tokens":1,"total_tokens":{most}}}}}"#
+    );
+    let chunk = HI.strip_suffix('}').expect("an object");
+    let body = format!("{chunk}{usage}\n\ndata: [DONE]\n\n");
+    let (found, flags) = outcome(Api::OpenaiChat, &body);
+    assert_eq!((found, flags), (Outcome::Ok, vec![Flag::UsageInconsistent]));
+}

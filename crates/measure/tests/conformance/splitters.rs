@@ -30,6 +30,9 @@ fn array(limits: Limits) -> Frames {
     Frames::Array(json_array::Parser::new(limits))
 }
 
+/// A parser, and the naive reading of the same framing.
+type Framed = (fn(Limits) -> Frames, fn(&[u8]) -> Vec<Seen>);
+
 const PARTS: &[&[u8]] = &[
     b"{",
     b"}",
@@ -121,8 +124,7 @@ proptest! {
         cuts in proptest::collection::vec(any::<Index>(), 0..8),
         small in 0_usize..24,
     ) {
-        let naive: [(fn(Limits) -> Frames, fn(&[u8]) -> Vec<Seen>); 2] =
-            [(lines, naive::ndjson), (array, naive::array)];
+        let naive: [Framed; 2] = [(lines, naive::ndjson), (array, naive::array)];
         for (parser, naive) in naive {
             let whole = read(parser(Limits::default()), [&body[..]]);
             prop_assert_eq!(&whole, &(naive(&body), Ok(())));

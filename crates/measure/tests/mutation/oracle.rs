@@ -163,8 +163,10 @@ impl Reading {
             Api::OpenaiResponses => match kind {
                 "response.output_text.delta" => self.texts.0 += chars(&event["delta"]),
                 "response.completed" | "response.incomplete" => {
-                    let output = &event["response"]["output"];
-                    self.texts.1 = chars(&output[0]["content"][0]["text"]);
+                    let part = &event["response"]["output"][0]["content"][0];
+                    if part["type"] == "output_text" {
+                        self.texts.1 = chars(&part["text"]);
+                    }
                     (self.finish, self.ended) = (true, true);
                 }
                 _ => {}

@@ -1,5 +1,6 @@
 //! Owns the proof that the event parser reads every stream by the rules, however it was cut.
 
+mod keep;
 mod naive;
 mod oracles;
 mod properties;
