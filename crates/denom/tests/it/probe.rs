@@ -41,8 +41,13 @@ fn json(output: &Output) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
+/// The exit code and the report.
+type Told = (Option<i32>, Value);
+/// A probe that is still to be run.
+type Task<'a> = Box<dyn FnOnce() -> Told + Send + 'a>;
+
 /// Probes `model` by way of `hop`: the exit code and the report.
-fn through(server: SocketAddr, hop: Hop, model: &str, more: &[&str]) -> (Option<i32>, Value) {
+fn through(server: SocketAddr, hop: Hop, model: &str, more: &[&str]) -> Told {
     let path = Path::start(server, hop);
     let mut arguments = vec!["--format", "json", "--lengths", LENGTHS];
     arguments.extend(more);
@@ -51,9 +56,7 @@ fn through(server: SocketAddr, hop: Hop, model: &str, more: &[&str]) -> (Option<
 }
 
 /// Runs all at once: each is mostly waiting.
-fn at_once<const N: usize>(
-    tasks: [Box<dyn FnOnce() -> (Option<i32>, Value) + Send + '_>; N],
-) -> [(Option<i32>, Value); N] {
+fn at_once<const N: usize>(tasks: [Task<'_>; N]) -> [Told; N] {
     std::thread::scope(|scope| {
         let running = tasks.map(|task| scope.spawn(task));
         running.map(|task| task.join().expect("a probe that ends"))
@@ -66,7 +69,7 @@ fn each_way_of_holding_back_is_told_over_a_socket() {
     let at = server.addr();
     let run = |hop, model: &'static str, more: &'static [&'static str]| {
         let task = move || through(at, hop, model, more);
-        Box::new(task) as Box<dyn FnOnce() -> (Option<i32>, Value) + Send>
+        Box::new(task) as Task<'_>
     };
     let timer = Hop::Timer(Duration::from_millis(200));
     let found = at_once([

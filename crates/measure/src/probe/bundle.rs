@@ -35,6 +35,8 @@ pub struct Spread {
     pub middle: f64,
     /// Mean distance from the median without the farthest tenth, over the median.
     pub relative: f64,
+    /// The distance from the median that one in twenty exceeds, over the median.
+    pub far: f64,
     /// Of how many.
     pub n: u64,
 }
@@ -153,11 +155,13 @@ fn spread(mut values: Vec<f64>) -> Option<Spread> {
     let middle = median(&values)?;
     let mut apart: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     apart.sort_by(f64::total_cmp);
+    let far = apart[(apart.len() - 1) * 19 / 20];
     apart.truncate(values.len() - (values.len() as f64 * TRIMMED) as usize);
     let mean = apart.iter().sum::<f64>() / apart.len() as f64;
     Some(Spread {
         middle,
         relative: mean / middle,
+        far: far / middle,
         n: values.len() as u64,
     })
 }
@@ -182,13 +186,13 @@ fn cut(bytes: Option<Spread>, seconds: Option<Spread>, event: f64) -> Cut {
 fn is_size(bytes: Spread, seconds: Spread, event: f64) -> bool {
     let share = event / bytes.middle;
     match (
-        bytes.relative <= EXACT * share,
+        bytes.far <= EXACT * share,
         seconds.relative <= EXACT * share,
     ) {
         (true, true) => is_round(bytes.middle),
         (true, false) => true,
         (false, true) => false,
-        (false, false) => 2.0 * bytes.relative < seconds.relative,
+        (false, false) => 2.0 * bytes.far < seconds.relative,
     }
 }
 

@@ -153,6 +153,8 @@ fn short_answers_are_never_called_buffered() {
     window      11.6 s, steady window (from 2.05 to 13.6 s)
     client lag  at least p95 30.0 µs, at most p95 80.0 µs
     verdict     at 1: valid
+    next        denom probe http://localhost:8000/v1/chat/completions -m tiny tells whether the path
+                holds answers back, and how fast the model behind it is
     ");
 }
 
