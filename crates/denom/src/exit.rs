@@ -6,8 +6,8 @@ use measure::report::Ending;
 
 /// Done; numbers valid.
 pub const DONE: u8 = 0;
-/// Done; an audit found faults.
-pub const FAULTS: u8 = 1;
+/// Done; a claim, a path or a requirement failed, or an audit found faults.
+pub const FAILED: u8 = 1;
 /// Usage or configuration error; nothing was measured.
 pub const USAGE: u8 = 2;
 /// No result.

@@ -43,6 +43,15 @@ impl Span {
             .then_some(Span { low, high: None })
     }
 
+    /// The span of `factor` times as much; `None` where that leaves what a span can hold.
+    pub fn times(self, factor: f64) -> Option<Self> {
+        let low = self.low * factor;
+        match self.high {
+            Some(high) => Span::between(low, high * factor),
+            None => Span::at_least(low),
+        }
+    }
+
     /// The value, where it is one.
     pub fn point(self) -> Option<f64> {
         self.high.filter(|high| *high == self.low)

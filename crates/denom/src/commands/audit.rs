@@ -85,7 +85,7 @@ pub fn run(args: &AuditArgs) -> Result<u8, Failure> {
 fn code(report: &Report, exit_zero: bool) -> u8 {
     match (exit_zero, report.has_faults(), report.summary.imported) {
         (true, _, _) => exit::DONE,
-        (_, true, _) => exit::FAULTS,
+        (_, true, _) => exit::FAILED,
         (_, _, 0) => exit::INVALID,
         _ => exit::DONE,
     }

@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 use crate::cli::{Format, LeadName, RunArgs, StampName};
 use crate::exit::Failure;
 use crate::net::tls::{self, TlsOptions};
+use crate::tokenizer::Vocabulary;
 use secret::Secret;
 use url::Endpoint;
 
@@ -73,6 +74,8 @@ pub struct Config {
     pub lead: Lead,
     /// Keep prompts and answers.
     pub keep_text: bool,
+    /// Counts tokens after the run.
+    pub vocabulary: Option<Vocabulary>,
     /// Record file as named by the user.
     pub output: Option<PathBuf>,
     /// Overwrite it.
@@ -92,24 +95,34 @@ impl Config {
     /// With code 2 for what cannot be used. Nothing was sent.
     pub fn decide(args: RunArgs) -> Result<Self, Failure> {
         let endpoint = Endpoint::parse(&args.url).map_err(Failure::usage)?;
-        let api = args.api.or(endpoint.api()).or(vendor::api(&endpoint.host));
-        let model = args.model.clone().or(endpoint.model());
+        let api = args
+            .endpoint
+            .api
+            .or(endpoint.api())
+            .or(vendor::api(&endpoint.host));
+        let model = args.endpoint.model.clone().or(endpoint.model());
         let levels = levels(&args);
-        let source = match &args.prompts {
+        let source = match &args.endpoint.prompts {
             Some(file) => Source::File(prompts::read(file)?),
-            None => Source::Words(args.input_tokens),
+            None => Source::Words(args.endpoint.input_tokens),
         };
         let body = args
+            .endpoint
             .body
             .as_deref()
             .map(prompts::read_body)
             .transpose()?
             .unwrap_or_default();
         refuse_contradictions(&args, &body)?;
+        let vocabulary = args
+            .tokenizer
+            .as_deref()
+            .map(Vocabulary::open)
+            .transpose()?;
         let (headers, scrub) = headers(&args, &endpoint, api.unwrap_or(ASSUMED))?;
         let options = TlsOptions {
-            extra_ca: args.cacert.clone(),
-            insecure: args.insecure,
+            extra_ca: args.endpoint.connection.cacert.clone(),
+            insecure: args.endpoint.connection.insecure,
         };
         let tls = match endpoint.tls {
             true => Some(
@@ -123,22 +136,22 @@ impl Config {
             model,
             levels,
             source,
-            output_tokens: args.output_tokens,
-            prefix_tokens: args.prefix_tokens,
-            seed: args.seed,
+            output_tokens: args.endpoint.output_tokens,
+            prefix_tokens: args.endpoint.prefix_tokens,
+            seed: args.endpoint.seed,
             body,
-            stream: !args.no_stream,
+            stream: !args.endpoint.no_stream,
             headers,
             scrub: Arc::new(scrub),
             tls,
-            insecure: args.insecure,
-            timeout: args.timeout.0,
-            max_time: args.max_time.map(|time| time.0),
+            insecure: args.endpoint.connection.insecure,
+            timeout: args.endpoint.timeout.0,
+            max_time: args.endpoint.max_time.map(|time| time.0),
             guards: Guards {
-                min_chunks: args.min_chunks,
-                min_interval: args.min_interval.0,
+                min_chunks: args.endpoint.min_chunks,
+                min_interval: args.endpoint.min_interval.0,
             },
-            stamp: match args.stamp {
+            stamp: match args.endpoint.connection.stamp {
                 StampName::Kernel => StampMode::Kernel,
                 StampName::Read => StampMode::Read,
             },
@@ -147,6 +160,7 @@ impl Config {
                 LeadName::PerStream => Lead::PerStream,
             },
             keep_text: args.keep_text,
+            vocabulary,
             output: args.output,
             force: args.force,
             format: args.format,
@@ -182,9 +196,9 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
         Err(Failure::usage(format!("{one} contradicts {other}: {why}")))
     };
     if let Some(stream) = body.get("stream").and_then(Value::as_bool)
-        && stream == args.no_stream
+        && stream == args.endpoint.no_stream
     {
-        let flag = if args.no_stream {
+        let flag = if args.endpoint.no_stream {
             "--no-stream"
         } else {
             "the absence of --no-stream"
@@ -196,7 +210,7 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
             "\"echo\" in the --body file would count the prompt as output: leave it out",
         ));
     }
-    if let (Some(limit), timeout) = (args.max_time, args.timeout)
+    if let (Some(limit), timeout) = (args.endpoint.max_time, args.endpoint.timeout)
         && limit.0 < timeout.0
         && timeout.0 != Length::from_secs(60)
     {
@@ -213,12 +227,12 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
             "--duration 0s measures nothing: give some time",
         ));
     }
-    if args.min_chunks < 2 {
+    if args.endpoint.min_chunks < 2 {
         return Err(Failure::usage(
             "--min-chunks must be 2 or more: one chunk spans no time",
         ));
     }
-    if args.timeout.0.is_zero() {
+    if args.endpoint.timeout.0.is_zero() {
         return Err(Failure::usage(
             "--timeout 0s would end every request: give some time",
         ));
@@ -245,7 +259,7 @@ fn headers(
 ) -> Result<(Vec<(HeaderName, HeaderValue)>, Scrub), Failure> {
     let mut headers = Vec::new();
     let mut forms = Vec::new();
-    for given in &args.header {
+    for given in &args.endpoint.connection.header {
         let (name, value) = given
             .split_once(':')
             .ok_or_else(|| Failure::usage("--header needs 'Name: value' with a colon"))?;
@@ -284,7 +298,11 @@ fn headers(
         }
     }
     let secret = headers.iter().any(|(name, _)| is_secret(name));
-    if secret && !endpoint.tls && !endpoint.is_loopback() && !args.allow_plaintext_key {
+    if secret
+        && !endpoint.tls
+        && !endpoint.is_loopback()
+        && !args.endpoint.connection.allow_plaintext_key
+    {
         return Err(Failure::usage(format!(
             "a key would go to {} over http, readable on the way: use https, or --allow-plaintext-key if you mean it; nothing was sent",
             endpoint.host
@@ -303,7 +321,7 @@ fn is_secret(name: &HeaderName) -> bool {
 
 fn key(args: &RunArgs, place: &Key, given: bool) -> Result<Option<Secret>, Failure> {
     let held = |name: &str| std::env::var(name).ok().and_then(Secret::new);
-    match (&args.api_key_env, given) {
+    match (&args.endpoint.connection.api_key_env, given) {
         (Some(_), true) => Err(Failure::usage(format!(
             "--api-key-env contradicts --header '{}: …': give one of them",
             place.header

@@ -3,12 +3,15 @@
 pub mod audit;
 pub mod audit_sarif;
 mod cells;
+pub mod claim;
 mod csv;
 pub mod escape;
 mod facts;
 mod grid;
 mod markdown;
+pub mod probe;
 pub mod rows;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 mod text;

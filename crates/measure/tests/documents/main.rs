@@ -4,5 +4,6 @@ mod check;
 mod edges;
 mod export;
 mod metrics;
+mod probe;
 mod runs;
 mod schema;
