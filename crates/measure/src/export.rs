@@ -238,25 +238,29 @@ fn vllm(header: &Header, level: &Level, report: &LevelReport, facts: &Facts, beg
     put("total_token_throughput", json!(total));
     put("max_output_tokens_per_s", Value::Null);
     put("max_concurrent_requests", Value::Null);
+    times(&mut out, facts);
+    out.insert("denom".into(), of_denom(header, report));
+    Value::Object(out)
+}
+
+/// Mean, spread, median and tail of each time, in milliseconds.
+fn times(out: &mut Map<String, Value>, facts: &Facts) {
+    let mut put = |key: String, value: Option<f64>| {
+        out.insert(key, json!(value.map(|seconds| seconds * 1e3)));
+    };
     for (name, values) in [
         ("ttft", &facts.ttft),
         ("tpot", &facts.tpot),
         ("itl", &facts.itl),
         ("e2el", &facts.e2e),
     ] {
-        let millis = |seconds: Option<f64>| json!(seconds.map(|seconds| seconds * 1e3));
-        put(&format!("mean_{name}_ms"), millis(mean(values)));
-        put(&format!("std_{name}_ms"), millis(std(values)));
-        put(
-            &format!("median_{name}_ms"),
-            millis(point(values, Quantile::MEDIAN)),
-        );
+        put(format!("mean_{name}_ms"), mean(values));
+        put(format!("std_{name}_ms"), std(values));
+        put(format!("median_{name}_ms"), point(values, Quantile::MEDIAN));
         for q in [Quantile::P90, Quantile::P95, Quantile::P99] {
-            put(&format!("{}_{name}_ms", q.name()), millis(point(values, q)));
+            put(format!("{}_{name}_ms", q.name()), point(values, q));
         }
     }
-    put("denom", of_denom(header, report));
-    Value::Object(out)
 }
 
 /// A metric object with AIPerf's statistics; null where there are no values.

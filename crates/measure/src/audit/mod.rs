@@ -4,6 +4,7 @@
 pub mod column;
 pub mod definition;
 pub mod form;
+pub mod kind;
 pub mod observe;
 pub mod read;
 pub mod report;
@@ -11,6 +12,7 @@ pub mod rules;
 pub mod show;
 
 mod import;
+mod written;
 
 use serde::Serialize;
 
@@ -78,7 +80,8 @@ impl Audit {
 /// With why it was not imported: what it is not, or what is wrong with it.
 pub fn audit(bytes: &[u8]) -> Result<Audit, String> {
     let content = read::read(bytes).map_err(|refused| refused.0)?;
-    let import = import::import(&content, bytes)?;
+    let non_finite = content.non_finite;
+    let import = import::import(content, bytes)?;
     let mut found = Audit {
         tool: import.tool,
         runs: import.runs.len(),
@@ -95,7 +98,7 @@ pub fn audit(bytes: &[u8]) -> Result<Audit, String> {
             run: &run,
             requests: &requests,
             held: observed.as_ref().and_then(|observed| observed.held),
-            non_finite: if index == 0 { content.non_finite } else { 0 },
+            non_finite: if index == 0 { non_finite } else { 0 },
         };
         look(&scene, &mut found.findings);
         found.observed.extend(observed);

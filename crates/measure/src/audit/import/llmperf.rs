@@ -34,8 +34,9 @@ const FAMILIES: [(&str, Kind); 6] = [
 /// Whether a value is a summary.
 pub fn claims(value: &Value) -> Option<Tool> {
     let is = value.as_object().is_some_and(|members| {
-        members.keys().any(|key| key.starts_with("results_"))
-            && members.contains_key("num_concurrent_requests")
+        members.contains_key("num_concurrent_requests")
+            || members.contains_key("results_num_requests_started")
+            || members.contains_key("results_error_rate")
     });
     is.then_some(Tool::Llmperf)
 }

@@ -133,19 +133,18 @@ const IMPORTERS: [Importer; 19] = [
 ///
 /// # Errors
 /// With why the file is none that is known, or is damaged.
-pub fn import(content: &Content, bytes: &[u8]) -> Result<Import, String> {
-    let mut found = match &content.text {
-        Some(text) => from_text(text),
-        None if content.documents.first().is_some_and(denom::is_header) => {
-            denom::from_record(bytes).map(|runs| Import {
-                tool: Tool::Denom,
-                runs,
-                left_out: Vec::new(),
-            })
-        }
-        None => from_values(&content.documents),
+pub fn import(content: Content, bytes: &[u8]) -> Result<Import, String> {
+    let is_record = content.documents.first().is_some_and(denom::is_header);
+    let mut found = match content.text {
+        Some(text) => from_text(&text),
+        None if is_record => denom::from_record(bytes).map(|runs| Import {
+            tool: Tool::Denom,
+            runs,
+            left_out: Vec::new(),
+        }),
+        None => from_values(content.documents),
     }?;
-    found.left_out.extend(content.torn.clone());
+    found.left_out.extend(content.torn);
     found.runs.iter_mut().for_each(Run::drop_impossible);
     if found.runs.len() > MOST_RUNS {
         let text = format!("only the first {MOST_RUNS} of {} runs", found.runs.len());
@@ -175,36 +174,37 @@ fn from_text(text: &str) -> Result<Import, String> {
     })
 }
 
-fn from_values(values: &[Value]) -> Result<Import, String> {
-    match claimed(values) {
-        Some(found) => Ok(found),
-        // A wrapper that somebody put around results: its members are looked at, one level down.
-        None => claimed(&unwrapped(values)).ok_or_else(|| unknown(values)),
+fn from_values(values: Vec<Value>) -> Result<Import, String> {
+    let why = unknown(&values);
+    if let Some(first) = values.iter().find_map(claimant) {
+        return Ok(claimed(values, first));
+    }
+    // A wrapper that somebody put around results: its members are looked at, one level down.
+    let inner = unwrapped(values);
+    match inner.iter().find_map(claimant) {
+        Some(first) => Ok(claimed(inner, first)),
+        None => Err(why),
     }
 }
 
-fn claimed(values: &[Value]) -> Option<Import> {
-    let first = values.iter().find_map(claimant)?;
-    let (mut kept, mut others) = (Vec::new(), 0_u64);
-    for value in values {
-        match claimant(value) {
-            Some((_, index)) if index == first.1 => kept.push(value.clone()),
-            _ => others += 1,
-        }
-    }
-    let (tool, index) = first;
+/// Takes all values of the form that the first one of a known tool has.
+fn claimed(values: Vec<Value>, (tool, index): (Tool, usize)) -> Import {
+    let (kept, others): (Vec<Value>, Vec<Value>) = values
+        .into_iter()
+        .partition(|value| claimant(value).is_some_and(|(_, found)| found == index));
     let mut left_out = Vec::new();
-    if others > 0 {
+    if !others.is_empty() {
         left_out.push(format!(
-            "{others} values are not of the form that the first one of {} has",
+            "{} values are not of the form that the first one of {} has",
+            others.len(),
             tool.name()
         ));
     }
-    Some(Import {
+    Import {
         tool,
         runs: (IMPORTERS[index].import)(&kept),
         left_out,
-    })
+    }
 }
 
 fn claimant(value: &Value) -> Option<(Tool, usize)> {
@@ -212,14 +212,18 @@ fn claimant(value: &Value) -> Option<(Tool, usize)> {
     all.find_map(|(index, importer)| (importer.claims)(value).map(|tool| (tool, index)))
 }
 
-fn unwrapped(values: &[Value]) -> Vec<Value> {
-    let members = values.iter().filter_map(Value::as_object);
+fn unwrapped(values: Vec<Value>) -> Vec<Value> {
     let mut inner = Vec::new();
-    for value in members.flat_map(|members| members.values()) {
-        match value {
-            Value::Object(_) => inner.push(value.clone()),
-            Value::Array(list) => inner.extend(list.iter().filter(|v| v.is_object()).cloned()),
-            _ => {}
+    for value in values {
+        let Value::Object(members) = value else {
+            continue;
+        };
+        for (_, member) in members {
+            match member {
+                Value::Object(_) => inner.push(member),
+                Value::Array(list) => inner.extend(list.into_iter().filter(Value::is_object)),
+                _ => {}
+            }
         }
     }
     inner

@@ -3,7 +3,7 @@
 use super::{Found, Scene};
 use crate::audit::definition as means;
 use crate::audit::form::{Metric, Stat, Tool};
-use crate::audit::observe::rates_off;
+use crate::audit::written::rates_off;
 use crate::judge::Reason;
 use crate::stated::number;
 

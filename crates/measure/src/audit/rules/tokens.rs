@@ -3,7 +3,7 @@
 use super::{Found, Scene};
 use crate::audit::definition as means;
 use crate::audit::form::{Metric, Number, Stat};
-use crate::audit::observe::rates_off;
+use crate::audit::written::rates_off;
 use crate::stated::number;
 
 /// Retokenized counts differ by this factor at most for honest reasons.
