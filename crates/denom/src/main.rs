@@ -5,14 +5,16 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use denom::cli::{Cli, Command};
-use denom::commands::{claim, demo, report, run, serve, tally};
+use denom::commands::{audit, claim, demo, probe, report, run, serve, tally};
 use denom::exit;
 
 fn main() -> ExitCode {
     match Cli::parse().command {
+        Command::Audit(args) => exit::end(audit::run(&args)),
         Command::Demo(args) => exit::end(demo::run(&args)),
         Command::Run(args) => exit::end(run::run(*args)),
         Command::Claim(args) => exit::end(claim::run(*args)),
+        Command::Probe(args) => exit::end(probe::run(&args)),
         Command::Report(args) => exit::end(report::run(&args)),
         Command::Tally(args) => exit::end(tally::run(&args)),
         Command::Serve(args) => serve::run(args),

@@ -93,6 +93,9 @@ pub struct Header {
     pub output_tokens: String,
     /// A hash over the plan: equal plans send equal requests.
     pub plan_hash: String,
+    /// The vocabulary by which tokens were counted after the run, where they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<String>,
     /// The levels.
     pub levels: Vec<LevelPlan>,
     /// Which rate leads on the page.

@@ -55,11 +55,19 @@ const NONE: Tokens = Tokens {
 
 /// Counts the tokens of a request and writes each arrival's share into it.
 pub fn count(trace: &Trace, arrivals: &mut [Arrival], ok: bool) -> Tokens {
-    let Some(usage) = &trace.usage else {
-        place_stated(trace, arrivals);
-        return NONE;
+    let mut tokens = match &trace.usage {
+        Some(usage) => settle(usage, trace),
+        None => NONE,
     };
-    let mut tokens = settle(usage, trace);
+    if tokens.source == Source::None && tokens.inconsistent.is_none() {
+        if let (Some(counted), true) = (trace.counted, ok) {
+            return by_vocabulary(counted, trace, arrivals, tokens);
+        }
+        if trace.usage.is_none() {
+            place_stated(trace, arrivals);
+            return NONE;
+        }
+    }
     if !ok {
         // A total belongs to a whole answer; of a cut one only what each chunk stated counts.
         place_stated(trace, arrivals);
@@ -74,6 +82,31 @@ pub fn count(trace: &Trace, arrivals: &mut [Arrival], ok: bool) -> Tokens {
     tokens
 }
 
+/// Tokens counted here over the text that arrived: all of them are visible, none is a stop token,
+/// and what never arrived is not known.
+fn by_vocabulary(counted: u64, trace: &Trace, arrivals: &mut [Arrival], before: Tokens) -> Tokens {
+    let chars = arrivals.iter().map(|arrival| arrival.chars).sum();
+    let chunks: u64 = arrivals.iter().map(|arrival| arrival.chunks).sum();
+    let mut tokens = Tokens {
+        source: Source::Tokenizer,
+        visible: Some(counted),
+        inconsistent: implausible(counted, chars),
+        ..before
+    };
+    if tokens.inconsistent.is_some() {
+        return tokens;
+    }
+    if chunks == counted && trace.reads.iter().all(|read| read.bare == 0) {
+        for arrival in arrivals {
+            arrival.tokens = Some(Count::whole(arrival.chunks));
+        }
+    } else {
+        tokens.apportioned = true;
+        apportion(counted, arrivals, chars, false);
+    }
+    tokens
+}
+
 /// What the stated counts mean: the sums tell whether the output includes the reasoning.
 fn settle(usage: &Usage, trace: &Trace) -> Tokens {
     let mut tokens = Tokens {
@@ -81,18 +114,17 @@ fn settle(usage: &Usage, trace: &Trace) -> Tokens {
         cached: usage.cached,
         ..NONE
     };
+    if usage.bad {
+        tokens.inconsistent = Some("a stated token count is no count".into());
+    }
     let Some(output) = usage.output else {
-        if usage.bad {
-            tokens.inconsistent = Some("a stated token count is no count".into());
-        }
         return tokens;
     };
     let reasoning = usage.reasoning.unwrap_or(0);
     let billed = match (usage.input, usage.total) {
-        (Some(input), Some(total)) if input.saturating_add(output) != total => {
-            let with_reasoning = input.saturating_add(output).saturating_add(reasoning);
-            if with_reasoning != total {
-                let sum = input.saturating_add(output);
+        (Some(input), Some(total)) if input.checked_add(output) != Some(total) => {
+            let sum = input.saturating_add(output);
+            if sum.checked_add(reasoning) != Some(total) {
                 tokens.inconsistent = Some(format!(
                     "usage states {total} tokens in all, and {input} of input and {output} of output make {sum}"
                 ));
@@ -254,6 +286,27 @@ mod tests {
         chunks.iter().enumerate().map(each).collect()
     }
 
+    #[test]
+    fn a_count_made_here_is_all_visible_and_gives_way_to_the_servers() {
+        let mut trace = Trace::begun(0, 0, 0, false, Instant::ORIGIN);
+        trace.reads = reads(&[(1, 4), (1, 12), (1, 8)]);
+        trace.counted = Some(6);
+        trace.finish_reason = Some(Finish::Stop);
+        let mut found = arrivals(&trace.reads);
+        let tokens = count(&trace, &mut found, true);
+        assert_eq!(tokens.source, Source::Tokenizer);
+        assert_eq!((tokens.visible, tokens.billed), (Some(6), None));
+        assert!(tokens.apportioned && !tokens.stop_token);
+        let shares: Vec<_> = found.iter().map(|a| a.tokens).collect();
+        assert_eq!(shares, [1, 3, 2].map(|n| Some(Count::whole(n))));
+        assert_eq!(count(&trace, &mut found, false).source, Source::None);
+        trace.usage = Some(Usage {
+            output: Some(4),
+            ..Usage::default()
+        });
+        assert_eq!(count(&trace, &mut found, true).source, Source::Server);
+    }
+
     fn counted(reads: Vec<Read>, usage: Usage, finish: Finish) -> (Tokens, Vec<f64>) {
         let mut trace = Trace::begun(0, 0, 0, false, Instant::ORIGIN);
         trace.reads = reads;
@@ -367,6 +420,16 @@ mod tests {
                 .inconsistent
                 .is_some()
         );
+    }
+
+    #[test]
+    fn a_count_that_is_none_spoils_those_beside_it() {
+        let usage = Usage {
+            bad: true,
+            ..output(2)
+        };
+        let (tokens, shares) = counted(reads(&[(1, 4), (1, 5)]), usage, Finish::Stop);
+        assert!(tokens.inconsistent.is_some() && shares.is_empty());
     }
 
     #[test]

@@ -114,6 +114,7 @@ fn run_args(url: String, streams: u32, args: ClaimArgs) -> RunArgs {
         duration: None,
         warmup: None,
         lead: LeadName::System,
+        tokenizer: None,
         keep_text: false,
         output: args.output,
         force: args.force,

@@ -44,6 +44,7 @@ pub fn header(config: &Config, found: &Found, clock: RunClock, run: &str) -> Hea
         input_tokens: describe(&config.source),
         output_tokens: config.output_tokens.to_string(),
         plan_hash: String::new(),
+        vocabulary: None,
         levels: config.levels.clone(),
         lead: config.lead,
         settings: settings(config),

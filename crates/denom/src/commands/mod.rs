@@ -1,7 +1,9 @@
 //! Owns the commands: one module each, with its `run`.
 
+pub mod audit;
 pub mod claim;
 pub mod demo;
+pub mod probe;
 pub mod report;
 pub mod run;
 pub mod serve;

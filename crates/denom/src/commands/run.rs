@@ -19,7 +19,7 @@ use crate::drive::{self, Form, Job};
 use crate::exit::{self, Failure};
 use crate::net::{ConnectOptions, Timeouts, limits, wake::Worker};
 use crate::page::{self, Style};
-use crate::{record_file, recorder};
+use crate::{record_file, recorder, tokenizer};
 
 /// How long a body may stay open after its terminal event.
 const LINGER: Length = Length::from_secs(1);
@@ -118,7 +118,13 @@ pub fn measure(
         }
         return Err(Failure::no_result(why));
     }
-    let run = record_file::read_with_tail(file.as_deref(), written.bytes, &written.tail)?;
+    let run = match (&file, &config.vocabulary, &written.error) {
+        (Some(file), Some(vocabulary), None) => {
+            tokenizer::count_in(file, vocabulary, config.keep_text)?;
+            record_file::read(file, None)?
+        }
+        _ => record_file::read_with_tail(file.as_deref(), written.bytes, &written.tail)?,
+    };
     let unwritten = written.error.map(|error| {
         let text = format!(
             "the record file takes no more ({error}) after {} bytes: the run was ended; what was measured is on this page only",
@@ -147,7 +153,8 @@ fn found(config: &Config, clock: RunClock) -> Result<Found, Failure> {
     worker.run(discover(config, clock, &wake))
 }
 
-fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
+/// What every request of a run has in common.
+pub(super) fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
     let path = config
         .endpoint
         .path_for(found.api, &found.model, config.stream);
@@ -169,7 +176,7 @@ fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
             run: name.to_owned(),
         },
         scrub: config.scrub.clone(),
-        keep_text: config.keep_text,
+        keep_text: config.keep_text || config.vocabulary.is_some(),
         timeouts: Timeouts {
             first_or_idle: config.timeout,
             total: config.max_time,

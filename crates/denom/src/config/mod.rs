@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 use crate::cli::{Format, LeadName, RunArgs, StampName};
 use crate::exit::Failure;
 use crate::net::tls::{self, TlsOptions};
+use crate::tokenizer::Vocabulary;
 use secret::Secret;
 use url::Endpoint;
 
@@ -73,6 +74,8 @@ pub struct Config {
     pub lead: Lead,
     /// Keep prompts and answers.
     pub keep_text: bool,
+    /// Counts tokens after the run.
+    pub vocabulary: Option<Vocabulary>,
     /// Record file as named by the user.
     pub output: Option<PathBuf>,
     /// Overwrite it.
@@ -111,10 +114,15 @@ impl Config {
             .transpose()?
             .unwrap_or_default();
         refuse_contradictions(&args, &body)?;
+        let vocabulary = args
+            .tokenizer
+            .as_deref()
+            .map(Vocabulary::open)
+            .transpose()?;
         let (headers, scrub) = headers(&args, &endpoint, api.unwrap_or(ASSUMED))?;
         let options = TlsOptions {
-            extra_ca: args.endpoint.cacert.clone(),
-            insecure: args.endpoint.insecure,
+            extra_ca: args.endpoint.connection.cacert.clone(),
+            insecure: args.endpoint.connection.insecure,
         };
         let tls = match endpoint.tls {
             true => Some(
@@ -136,14 +144,14 @@ impl Config {
             headers,
             scrub: Arc::new(scrub),
             tls,
-            insecure: args.endpoint.insecure,
+            insecure: args.endpoint.connection.insecure,
             timeout: args.endpoint.timeout.0,
             max_time: args.endpoint.max_time.map(|time| time.0),
             guards: Guards {
                 min_chunks: args.endpoint.min_chunks,
                 min_interval: args.endpoint.min_interval.0,
             },
-            stamp: match args.endpoint.stamp {
+            stamp: match args.endpoint.connection.stamp {
                 StampName::Kernel => StampMode::Kernel,
                 StampName::Read => StampMode::Read,
             },
@@ -152,6 +160,7 @@ impl Config {
                 LeadName::PerStream => Lead::PerStream,
             },
             keep_text: args.keep_text,
+            vocabulary,
             output: args.output,
             force: args.force,
             format: args.format,
@@ -250,7 +259,7 @@ fn headers(
 ) -> Result<(Vec<(HeaderName, HeaderValue)>, Scrub), Failure> {
     let mut headers = Vec::new();
     let mut forms = Vec::new();
-    for given in &args.endpoint.header {
+    for given in &args.endpoint.connection.header {
         let (name, value) = given
             .split_once(':')
             .ok_or_else(|| Failure::usage("--header needs 'Name: value' with a colon"))?;
@@ -289,7 +298,11 @@ fn headers(
         }
     }
     let secret = headers.iter().any(|(name, _)| is_secret(name));
-    if secret && !endpoint.tls && !endpoint.is_loopback() && !args.endpoint.allow_plaintext_key {
+    if secret
+        && !endpoint.tls
+        && !endpoint.is_loopback()
+        && !args.endpoint.connection.allow_plaintext_key
+    {
         return Err(Failure::usage(format!(
             "a key would go to {} over http, readable on the way: use https, or --allow-plaintext-key if you mean it; nothing was sent",
             endpoint.host
@@ -308,7 +321,7 @@ fn is_secret(name: &HeaderName) -> bool {
 
 fn key(args: &RunArgs, place: &Key, given: bool) -> Result<Option<Secret>, Failure> {
     let held = |name: &str| std::env::var(name).ok().and_then(Secret::new);
-    match (&args.endpoint.api_key_env, given) {
+    match (&args.endpoint.connection.api_key_env, given) {
         (Some(_), true) => Err(Failure::usage(format!(
             "--api-key-env contradicts --header '{}: …': give one of them",
             place.header

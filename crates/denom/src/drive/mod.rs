@@ -3,6 +3,7 @@
 mod books;
 mod gate;
 mod live;
+pub mod probe;
 mod request;
 mod shared;
 mod sink;

@@ -103,7 +103,7 @@ pub(super) async fn exchange(
     finish(taker.decoder, &done, shared.endings.is_drain())
 }
 
-fn finish(decoder: Decoder, done: &Exchanged, drain: bool) -> Trace {
+pub(super) fn finish(decoder: Decoder, done: &Exchanged, drain: bool) -> Trace {
     let at = done.last_stamp.map(|stamp| stamp.at);
     let mut malformed = None;
     let transport = match &done.end {

@@ -82,7 +82,11 @@ fn push(facts: &mut Vec<Fact>, label: &'static str, text: Option<String>) {
 pub fn basis(report: &Report, reasons: &mut Reasons) -> Vec<Fact> {
     let mut facts = Vec::new();
     push(&mut facts, "selected", selected(report));
-    push(&mut facts, "tokens", by_level(report, source));
+    push(
+        &mut facts,
+        "tokens",
+        by_level(report, |level| source(report, level)),
+    );
     push(&mut facts, "shapes", by_level(report, shapes));
     push(
         &mut facts,
@@ -135,10 +139,13 @@ fn selected(report: &Report) -> Option<String> {
     ))
 }
 
-fn source(level: &LevelReport) -> Option<String> {
+fn source(report: &Report, level: &LevelReport) -> Option<String> {
     Some(match level.per_stream.end_to_end.source()? {
         Source::Server => "counted by the server".into(),
-        Source::Tokenizer => "counted here by a tokenizer".into(),
+        Source::Tokenizer => {
+            let vocabulary = report.target.vocabulary.as_deref().unwrap_or("a tokenizer");
+            format!("counted here after the run, by {}", cut(vocabulary))
+        }
         Source::None => "nobody counted tokens, so rates are in chunks".into(),
     })
 }
@@ -386,4 +393,24 @@ pub fn verdicts(report: &Report) -> Vec<Fact> {
         ("verdict", text)
     };
     report.levels.iter().map(one).collect()
+}
+
+/// What to ask next where no answer of the run was seen to stream: only an experiment tells a
+/// path that holds back from answers that are short.
+pub fn next(report: &Report) -> Option<Fact> {
+    let shapes = |level: &LevelReport, name| level.requests.shapes.get(name).copied().unwrap_or(0);
+    let held = |level: &LevelReport| {
+        let streamed = shapes(level, "streamed") + shapes(level, "clumped");
+        streamed == 0 && shapes(level, "buffered") > 0
+    };
+    let all = !report.levels.is_empty() && report.levels.iter().all(held);
+    let (url, model) = (cut(&report.target.url), cut(&report.target.model));
+    all.then(|| {
+        (
+            "next",
+            format!(
+                "denom probe {url} -m {model} tells whether the path holds answers back, and how fast the model behind it is"
+            ),
+        )
+    })
 }

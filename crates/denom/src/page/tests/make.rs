@@ -166,6 +166,7 @@ pub fn run(levels: Vec<Level>) -> Run {
             input_tokens: "512".into(),
             output_tokens: "64".into(),
             plan_hash: "0".into(),
+            vocabulary: None,
             levels: levels.iter().map(|level| level.plan).collect(),
             lead: Lead::System,
             settings: std::collections::BTreeMap::new(),
