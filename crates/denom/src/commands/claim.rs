@@ -51,10 +51,10 @@ fn warn_of_idle(args: &ClaimArgs) {
         ("--prompts", endpoint.prompts.is_some()),
         ("--body", endpoint.body.is_some()),
         ("--no-stream", endpoint.no_stream),
-        ("--header", !endpoint.header.is_empty()),
-        ("--api-key-env", endpoint.api_key_env.is_some()),
-        ("--cacert", endpoint.cacert.is_some()),
-        ("--insecure", endpoint.insecure),
+        ("--header", !endpoint.connection.header.is_empty()),
+        ("--api-key-env", endpoint.connection.api_key_env.is_some()),
+        ("--cacert", endpoint.connection.cacert.is_some()),
+        ("--insecure", endpoint.connection.insecure),
     ];
     for (flag, _) in given.into_iter().filter(|(_, given)| *given) {
         eprintln!("denom: {flag} has no effect without --against URL: nothing is run");
