@@ -29,7 +29,10 @@ pub fn run(args: ClaimArgs) -> Result<u8, Failure> {
     let format = args.format;
     let code = match args.against.clone() {
         Some(url) => test(&mut claim, url, args)?,
-        None => exit::DONE,
+        None => {
+            warn_of_idle(&args);
+            exit::DONE
+        }
     };
     out(&match format {
         ClaimFormat::Text => page::claim::text(&claim, style()),
@@ -37,6 +40,25 @@ pub fn run(args: ClaimArgs) -> Result<u8, Failure> {
         ClaimFormat::Markdown => page::claim::markdown(&claim),
     })?;
     Ok(code)
+}
+
+/// Flags of a run do nothing where there is none.
+fn warn_of_idle(args: &ClaimArgs) {
+    let endpoint = &args.endpoint;
+    let given = [
+        ("--model", endpoint.model.is_some()),
+        ("--api", endpoint.api.is_some()),
+        ("--prompts", endpoint.prompts.is_some()),
+        ("--body", endpoint.body.is_some()),
+        ("--no-stream", endpoint.no_stream),
+        ("--header", !endpoint.connection.header.is_empty()),
+        ("--api-key-env", endpoint.connection.api_key_env.is_some()),
+        ("--cacert", endpoint.connection.cacert.is_some()),
+        ("--insecure", endpoint.connection.insecure),
+    ];
+    for (flag, _) in given.into_iter().filter(|(_, given)| *given) {
+        eprintln!("denom: {flag} has no effect without --against URL: nothing is run");
+    }
 }
 
 /// Runs at concurrency 1 and at the stated one, and writes what that says into the claim.

@@ -22,7 +22,7 @@ pub(super) fn notes(
     let mut notes: Vec<Option<Note>> = vec![
         two_operating_points(&all),
         both_given(&all),
-        peak_against_mean(&all),
+        peak_against_mean(&all).or_else(|| peak_beside_mean(&all)),
         no_number(found),
         several_concurrencies(found, first),
         of_counted(first),
@@ -143,6 +143,27 @@ fn peak_against_mean(all: &[&Fields]) -> Option<Note> {
                     "{} is {} times the mean of {} {}/s that {} makes: the first holds for a moment, the second for the whole {}.",
                     super::ask::shown(short), number(peak / mean), number(mean), noun(long).unwrap_or_default(),
                     super::ask::shown(long), long.time_base.map_or("time", |time| time.name)
+                ),
+            )
+        })
+        .flatten()
+}
+
+/// A peak and a mean in one unit: "1,500 at peak, 220 on average".
+fn peak_beside_mean(all: &[&Fields]) -> Option<Note> {
+    let of = |statistic: Statistic| all.iter().find(|f| f.statistic == Some(statistic));
+    let (peak, mean) = (of(Statistic::Peak)?, of(Statistic::Mean)?);
+    let (most, usual) = (peak.per_second?, mean.per_second?);
+    let same = peak.unit == mean.unit && peak.per == mean.per;
+    (same && most > usual)
+        .then(|| {
+            note(
+                "peak_vs_mean",
+                format!(
+                    "{} is {} times {}: the first holds for a moment only.",
+                    super::ask::shown(peak),
+                    number(most / usual),
+                    super::ask::shown(mean)
                 ),
             )
         })
