@@ -112,7 +112,9 @@ impl Reading {
             self.chars += content(api, &event);
         }
         self.reasoning |= event["choices"][0]["delta"]["reasoning_content"].is_string();
+        // To the other APIs it is an event of no meaning.
         if event["type"] == "message_start"
+            && api == Api::Anthropic
             && let Some(id) = event["message"]["id"].as_str()
         {
             self.starts.push(id.to_owned());
