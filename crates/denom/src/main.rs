@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use denom::cli::{Cli, Command};
 use denom::commands::{demo, report, run, serve};
-use denom::exit;
+use denom::{crash, exit};
 
 fn main() -> ExitCode {
+    crash::install();
     match Cli::parse().command {
         Command::Demo(args) => exit::end(demo::run(&args)),
         Command::Run(args) => exit::end(run::run(*args)),

@@ -562,6 +562,7 @@ impl Reading {
             self.trace.finish_reason = None;
         }
         self.whole_line();
+        self.trace.text = self.trace.text.map(|text| self.options.scrub.apply(&text));
         self.trace.transport = match self.limit {
             Some(text) => Transport::Limit { text },
             None => transport,

@@ -4,8 +4,9 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, HOST, HeaderMap, USER_AGENT};
 use hyper::{Method, Request};
-use measure::api::Api;
+use measure::api::{Api, clip};
 use measure::decode::Progress;
+use measure::scrub::Scrub;
 use measure::stamp::Stamp;
 use measure::time::Length;
 
@@ -17,6 +18,8 @@ use crate::net::{BodyEnd, Canceller, ConnectOptions, Sink, Target, Timeouts, Wak
 
 /// Most bytes of a list of models.
 const LIST_LIMIT: usize = 4 << 20;
+/// Most bytes of a model's name that is taken from a list unseen: it goes into each request.
+const LONGEST_NAME: usize = 1_024;
 /// The longest that it may take.
 const LIST_TIMEOUT: Length = Length::from_secs(30);
 
@@ -76,7 +79,7 @@ pub async fn discover(config: &Config, clock: RunClock, wake: &Wake) -> Result<F
     };
     let model = match &config.model {
         Some(model) => model.clone(),
-        None => only(&listed)?,
+        None => only(&listed, &config.scrub)?,
     };
     Ok(Found { target, api, model })
 }
@@ -119,14 +122,22 @@ async fn ask(
 const ASKED: [Api; 2] = [ASSUMED, Api::Ollama];
 
 /// The only model there is.
-fn only(listed: &[String]) -> Result<String, Failure> {
+fn only(listed: &[String], scrub: &Scrub) -> Result<String, Failure> {
     match listed {
+        [only] if scrub.finds(only) => Err(Failure::no_result(
+            "the server lists a model whose name holds the key itself: name the model with -m",
+        )),
+        [only] if only.len() > LONGEST_NAME => Err(Failure::no_result(format!(
+            "the server lists a model whose name has {} bytes: name the model with -m",
+            only.len()
+        ))),
         [only] => Ok(only.clone()),
         [] => Err(Failure::usage(
             "the server lists no model: name one with -m",
         )),
         several => {
-            let names: Vec<&str> = several.iter().take(20).map(String::as_str).collect();
+            let shown = several.iter().take(20).map(|name| clip(name, 80));
+            let names: Vec<String> = shown.map(|name| scrub.apply(&name)).collect();
             Err(Failure::usage(format!(
                 "the server lists {} models: name one with -m: {}",
                 several.len(),

@@ -40,10 +40,8 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
     if let Some(file) = &made.file
         && !config.quiet
     {
-        eprintln!(
-            "records: {}",
-            page::escape::terminal(&file.display().to_string())
-        );
+        let shown = page::escape::terminal(&file.display().to_string());
+        exit::say(&format!("records: {shown}"));
     }
     Ok(made.code())
 }
@@ -123,14 +121,14 @@ pub fn measure(
             "the record file takes no more ({error}) after {} bytes: the run was ended; what was measured is on this page only",
             written.bytes
         );
-        eprintln!("denom: {text}");
+        exit::say(&format!("denom: {text}"));
         text
     });
     if written.lost > 0 {
-        eprintln!(
+        exit::say(&format!(
             "denom: {} records were lost for want of memory: the books will not close",
             written.lost
-        );
+        ));
     }
     Ok(Made {
         run,
@@ -311,6 +309,6 @@ fn dry_run(config: &Config, clock: RunClock) -> Result<u8, Failure> {
         "the first request's body:\n{}",
         serde_json::to_string_pretty(&body).unwrap_or_default()
     ));
-    out(&page::escape::block(&text))?;
+    out(&page::escape::block(&config.scrub.apply(&text)))?;
     Ok(exit::DONE)
 }

@@ -20,6 +20,7 @@ use measure::time::Length;
 use serde_json::{Map, Value};
 
 use crate::cli::{Format, LeadName, RunArgs, StampName};
+use crate::crash;
 use crate::exit::Failure;
 use crate::net::tls::{self, TlsOptions};
 use secret::Secret;
@@ -106,7 +107,9 @@ impl Config {
             .transpose()?
             .unwrap_or_default();
         refuse_contradictions(&args, &body)?;
-        let (headers, scrub) = headers(&args, &endpoint, api.unwrap_or(ASSUMED))?;
+        let (headers, scrub) = headers(&args, &endpoint, api.unwrap_or(ASSUMED), &body)?;
+        let scrub = Arc::new(scrub);
+        crash::never_say(&scrub);
         let options = TlsOptions {
             extra_ca: args.cacert.clone(),
             insecure: args.insecure,
@@ -129,7 +132,7 @@ impl Config {
             body,
             stream: !args.no_stream,
             headers,
-            scrub: Arc::new(scrub),
+            scrub,
             tls,
             insecure: args.insecure,
             timeout: args.timeout.0,
@@ -242,9 +245,14 @@ fn headers(
     args: &RunArgs,
     endpoint: &Endpoint,
     api: Api,
+    body: &Map<String, Value>,
 ) -> Result<(Vec<(HeaderName, HeaderValue)>, Scrub), Failure> {
     let mut headers = Vec::new();
-    let mut forms = Vec::new();
+    let in_body = secret::in_body(body);
+    let mut forms: Vec<String> = in_body
+        .iter()
+        .flat_map(|text| secret::forms(text))
+        .collect();
     for given in &args.header {
         let (name, value) = given
             .split_once(':')
@@ -259,10 +267,9 @@ fn headers(
             )));
         }
         let value = value.trim();
-        if is_secret(&name) {
-            forms.extend(secret::forms(
-                value.strip_prefix("Bearer ").unwrap_or(value),
-            ));
+        if secret::is_name(name.as_str()) {
+            let parts = secret::in_header(name.as_str(), value);
+            forms.extend(parts.iter().flat_map(|part| secret::forms(part)));
         }
         headers.push((name, secret::header(value).map_err(Failure::usage)?));
     }
@@ -283,22 +290,20 @@ fn headers(
             ));
         }
     }
-    let secret = headers.iter().any(|(name, _)| is_secret(name));
-    if secret && !endpoint.tls && !endpoint.is_loopback() && !args.allow_plaintext_key {
+    let in_header = headers
+        .iter()
+        .any(|(name, _)| secret::is_name(name.as_str()));
+    if (in_header || !in_body.is_empty())
+        && !endpoint.tls
+        && !endpoint.is_loopback()
+        && !args.allow_plaintext_key
+    {
         return Err(Failure::usage(format!(
             "a key would go to {} over http, readable on the way: use https, or --allow-plaintext-key if you mean it; nothing was sent",
             endpoint.host
         )));
     }
     Ok((headers, Scrub::new(forms)))
-}
-
-fn is_secret(name: &HeaderName) -> bool {
-    let name = name.as_str();
-    name == "authorization"
-        || ["key", "token", "secret", "cookie"]
-            .iter()
-            .any(|word| name.contains(word))
 }
 
 fn key(args: &RunArgs, place: &Key, given: bool) -> Result<Option<Secret>, Failure> {
@@ -309,10 +314,11 @@ fn key(args: &RunArgs, place: &Key, given: bool) -> Result<Option<Secret>, Failu
             place.header
         ))),
         (None, true) => Ok(None),
+        // What was given is not repeated: it may be the key itself, put here by mistake.
         (Some(name), false) => held(name).map(Some).ok_or_else(|| {
-            Failure::usage(format!(
-                "the environment variable {name} named by --api-key-env is not set or empty"
-            ))
+            Failure::usage(
+                "the environment variable named by --api-key-env is not set or empty: the flag takes the name of a variable, not the key; nothing was sent",
+            )
         }),
         (None, false) => Ok(place.variables.iter().find_map(|name| held(name))),
     }

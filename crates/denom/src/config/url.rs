@@ -3,6 +3,8 @@
 use hyper::Uri;
 use measure::api::{Api, Route};
 
+use super::secret;
+
 /// An endpoint as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
@@ -19,16 +21,6 @@ pub struct Endpoint {
     /// What was taken out before it may be shown.
     pub redactions: Vec<String>,
 }
-
-/// Query names that vendors put keys under.
-const KEY_NAMES: [&str; 6] = [
-    "key",
-    "api_key",
-    "apikey",
-    "api-key",
-    "access_token",
-    "token",
-];
 
 impl Endpoint {
     /// Takes an address apart.
@@ -174,7 +166,7 @@ fn has_key(query: &str) -> bool {
     query
         .split('&')
         .filter_map(|pair| pair.split('=').next())
-        .any(|name| KEY_NAMES.contains(&name.to_ascii_lowercase().as_str()))
+        .any(secret::is_name)
 }
 
 #[cfg(test)]
@@ -283,6 +275,10 @@ mod tests {
             ("http://", "URL"),
             ("http://user:sk-secret@x/v1", "--api-key-env"),
             ("https://x/v1?key=sk-secret", "--api-key-env"),
+            (
+                "https://x/v1?a=b&X-Amz-Signature=sk-secret",
+                "--api-key-env",
+            ),
         ] {
             let error = Endpoint::parse(url).expect_err(url);
             assert!(error.contains(word), "{url}: {error}");

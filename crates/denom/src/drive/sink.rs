@@ -1,6 +1,7 @@
 //! Owns the hand-over from the network to the decoder, and what the first head of a run means.
 
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
+use hyper::Uri;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
 use measure::decode::{Decoder, Progress};
 use measure::stamp::Stamp;
 
@@ -14,6 +15,24 @@ const DECLARED_TTFT: HeaderName = HeaderName::from_static("fireworks-server-time
 pub(super) struct Taker<'a> {
     pub decoder: Decoder,
     pub gate: Option<&'a Gate>,
+    /// The origin that a redirect names.
+    pub moved: Option<String>,
+}
+
+/// Scheme, host and port of an address; a path alone is on the same server.
+fn origin(address: &str) -> String {
+    let uri = address.parse::<Uri>().ok();
+    let parts = uri
+        .as_ref()
+        .and_then(|uri| Some((uri.scheme_str()?, uri.host()?, uri.port())));
+    match parts {
+        Some((scheme, host, Some(port))) => format!("{scheme}://{host}:{port}"),
+        Some((scheme, host, None)) => format!("{scheme}://{host}"),
+        None if address.starts_with('/') && !address.starts_with("//") => {
+            "another path of the same server".into()
+        }
+        None => "an address that cannot be read".into(),
+    }
 }
 
 impl Sink for Taker<'_> {
@@ -28,6 +47,9 @@ impl Sink for Taker<'_> {
         self.decoder.head(stamp, status, kind, encoding);
         if let Some(seconds) = text(DECLARED_TTFT) {
             self.decoder.declare_first(seconds);
+        }
+        if (300..400).contains(&status) {
+            self.moved = text(LOCATION).map(origin);
         }
         let page = kind.is_some_and(|kind| {
             kind.trim_start()
@@ -45,5 +67,23 @@ impl Sink for Taker<'_> {
 
     fn data(&mut self, stamp: Stamp, bytes: &[u8]) -> Progress {
         self.decoder.data(stamp, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_redirect_only_the_origin_is_kept() {
+        for (address, expected) in [
+            ("https://h.example/a?key=secret", "https://h.example"),
+            ("http://user:secret@h:81/x", "http://h:81"),
+            ("/v2/chat?key=secret", "another path of the same server"),
+            ("//h/x", "an address that cannot be read"),
+            ("a b secret", "an address that cannot be read"),
+        ] {
+            assert_eq!(origin(address), expected, "{address}");
+        }
     }
 }

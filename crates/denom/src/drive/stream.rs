@@ -178,7 +178,8 @@ impl Stream {
             warmup,
             start,
         }));
-        let trace = request::begun(id, level, stream, warmup, start, &prompt, job.keep_text);
+        let mut trace = request::begun(id, level, stream, warmup, start, &prompt, job.keep_text);
+        trace.prompt = trace.prompt.map(|text| job.scrub.apply(&text));
         let mut trace = self.send(trace, id, &body, alone, failed).await;
         trace.start = start;
         trace.planned = trace.sent.unwrap_or(start);
@@ -200,7 +201,7 @@ impl Stream {
         failed: Option<crate::net::ConnectError>,
     ) -> Trace {
         if let Some(error) = failed {
-            return request::unconnected(trace, &error);
+            return request::unconnected(trace, &error, &self.shared.job.scrub);
         }
         let Some(connection) = self.connection.as_mut() else {
             trace.transport = trace::Transport::Cancelled;

@@ -3,5 +3,7 @@
 mod exact;
 mod instants;
 mod run;
+mod scripted;
+mod secrets;
 mod serve;
 mod sim;
