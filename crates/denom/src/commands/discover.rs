@@ -195,6 +195,9 @@ async fn get(
     match done.end {
         Ok(BodyEnd::Complete | BodyEnd::Closed) => Ok(body),
         Ok(BodyEnd::Broken { text, .. }) => Err(failed(text)),
+        Ok(BodyEnd::Stopped) => Err(Failure::no_result(format!(
+            "{shown} lists models over more than 4 MiB, which is not read: name the model with -m and the API with --api"
+        ))),
         Ok(end) => Err(failed(format!("the answer did not end well ({end:?})"))),
         Err(error) => Err(failed(error.text)),
     }

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
+use measure::api::clip;
 use measure::plan::{LevelPlan, Stop, Warmup};
 use measure::prompt::{Given, Prompts};
 use measure::record::{Line, Note, Run};
@@ -10,7 +11,7 @@ use measure::report;
 use measure::time::Length;
 
 use super::discover::{Found, discover};
-use super::header::{header, run_name};
+use super::header::{SHOWN_URL, header, run_name};
 use super::progress::Progress;
 use crate::cli::{Format, RunArgs};
 use crate::clock::RunClock;
@@ -150,7 +151,7 @@ fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
         .path_for(found.api, &found.model, config.stream);
     Job {
         clock,
-        shown_url: config.endpoint.shown(&path),
+        shown_url: clip(&config.endpoint.shown(&path), SHOWN_URL),
         path,
         target: found.target,
         api: found.api,

@@ -111,7 +111,7 @@ impl Endpoint {
                     "" => dialect.prefix,
                     typed => typed,
                 };
-                let path = wanted.path.replace("{model}", model);
+                let path = wanted.path.replace("{model}", &in_path(model));
                 (format!("{base}{path}"), wanted.query)
             }
         };
@@ -160,6 +160,25 @@ impl Endpoint {
         let address = self.host.parse::<std::net::IpAddr>();
         self.host == "localhost" || address.is_ok_and(|address| address.is_loopback())
     }
+}
+
+/// A model's name as part of a path: whatever could end the path there, or stand in none, is
+/// percent-encoded.
+fn in_path(model: &str) -> String {
+    let each = |byte: u8| match byte {
+        b'A'..=b'Z'
+        | b'a'..=b'z'
+        | b'0'..=b'9'
+        | b'-'
+        | b'_'
+        | b'.'
+        | b'~'
+        | b'/'
+        | b':'
+        | b'@' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    model.bytes().map(each).collect()
 }
 
 fn has_key(query: &str) -> bool {
@@ -243,6 +262,12 @@ mod tests {
                 false
             ),
             "/x/models/g:generateContent"
+        );
+        assert_eq!(
+            Endpoint::parse("http://h")
+                .expect("reads")
+                .path_for(Api::Gemini, "a b?\u{1b}é", true),
+            "/v1beta/models/a%20b%3F%1B%C3%A9:streamGenerateContent?alt=sse"
         );
         assert_eq!(full("http://h", Api::Ollama, true), "/api/chat");
         assert_eq!(full("http://h", Api::Tgi, false), "/generate");

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use measure::api::LimitField;
+use measure::api::{LimitField, clip};
 use measure::judge::{Failure as Kind, Outcome, outcome};
 use measure::record::{Line, Sent};
 use measure::time::Length;
@@ -21,6 +21,9 @@ use crate::net::{Connection, Wake, connect::connect, wake::Worker};
 const FIRST_PAUSE: Length = Length::from_millis(50);
 /// A stream that is refused again and again tries once a second.
 const LONGEST_PAUSE: Length = Length::from_secs(1);
+
+/// Most bytes of the model's name in a sentence.
+const SHOWN_MODEL: usize = 200;
 
 /// Runs `streams` of a level on this thread; how many requests it issued, and its books' integral.
 pub(super) fn run_all(
@@ -328,7 +331,7 @@ fn why_end(shared: &Shared, trace: &Trace, said: &str) -> Option<String> {
         )),
         (Some(404), _) => Some(format!(
             "{url} answers 404{quoted}: check the path, and the model {:?} with -m",
-            shared.job.model
+            clip(&shared.job.model, SHOWN_MODEL)
         )),
         (Some(status @ (400 | 422)), _) => Some(format!(
             "{url} refuses the request with status {status}{quoted}: check --body and the model, see --dry-run for what is sent"
