@@ -55,6 +55,13 @@ impl RunClock {
         self.realtime_at_start_ns
     }
 
+    /// An instant of the run on the wall clock as it stood at the start: a wall clock that is set
+    /// during a run moves nothing.
+    pub fn unix_at(&self, at: Instant) -> u64 {
+        let run = at.since_or_zero(Instant::ORIGIN).nanos();
+        self.realtime_at_start_ns.saturating_add(run)
+    }
+
     /// How far another clock of the system is ahead of this one now, in nanoseconds.
     fn behind(&self, other: ClockId) -> i64 {
         tightest(self.now(), || self.now(), || system(other))

@@ -13,3 +13,4 @@ pub mod page;
 pub mod record_file;
 pub mod recorder;
 pub mod sim;
+pub mod tokenizer;

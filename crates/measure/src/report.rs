@@ -50,6 +50,8 @@ pub struct Target {
     pub http: String,
     /// How TLS was done.
     pub tls: String,
+    /// The vocabulary by which tokens were counted here, where they were.
+    pub vocabulary: Option<String>,
     /// What was taken out of the URL.
     pub redactions: Vec<String>,
 }
@@ -145,6 +147,7 @@ pub fn build(run: &Run, guards: Guards) -> Report {
             model: header.model.clone(),
             http: header.http.clone(),
             tls: header.tls.clone(),
+            vocabulary: header.vocabulary.clone(),
             redactions: header.redactions.clone(),
         },
         clock: Clock {

@@ -55,11 +55,19 @@ const NONE: Tokens = Tokens {
 
 /// Counts the tokens of a request and writes each arrival's share into it.
 pub fn count(trace: &Trace, arrivals: &mut [Arrival], ok: bool) -> Tokens {
-    let Some(usage) = &trace.usage else {
-        place_stated(trace, arrivals);
-        return NONE;
+    let mut tokens = match &trace.usage {
+        Some(usage) => settle(usage, trace),
+        None => NONE,
     };
-    let mut tokens = settle(usage, trace);
+    if tokens.source == Source::None && tokens.inconsistent.is_none() {
+        if let (Some(counted), true) = (trace.counted, ok) {
+            return by_vocabulary(counted, trace, arrivals, tokens);
+        }
+        if trace.usage.is_none() {
+            place_stated(trace, arrivals);
+            return NONE;
+        }
+    }
     if !ok {
         // A total belongs to a whole answer; of a cut one only what each chunk stated counts.
         place_stated(trace, arrivals);
@@ -70,6 +78,31 @@ pub fn count(trace: &Trace, arrivals: &mut [Arrival], ok: bool) -> Tokens {
     }
     if tokens.inconsistent.is_none() {
         place(trace, arrivals, &mut tokens);
+    }
+    tokens
+}
+
+/// Tokens counted here over the text that arrived: all of them are visible, none is a stop token,
+/// and what never arrived is not known.
+fn by_vocabulary(counted: u64, trace: &Trace, arrivals: &mut [Arrival], before: Tokens) -> Tokens {
+    let chars = arrivals.iter().map(|arrival| arrival.chars).sum();
+    let chunks: u64 = arrivals.iter().map(|arrival| arrival.chunks).sum();
+    let mut tokens = Tokens {
+        source: Source::Tokenizer,
+        visible: Some(counted),
+        inconsistent: implausible(counted, chars),
+        ..before
+    };
+    if tokens.inconsistent.is_some() {
+        return tokens;
+    }
+    if chunks == counted && trace.reads.iter().all(|read| read.bare == 0) {
+        for arrival in arrivals {
+            arrival.tokens = Some(Count::whole(arrival.chunks));
+        }
+    } else {
+        tokens.apportioned = true;
+        apportion(counted, arrivals, chars, false);
     }
     tokens
 }
@@ -252,6 +285,27 @@ mod tests {
             lag_high: Length::ZERO,
         };
         chunks.iter().enumerate().map(each).collect()
+    }
+
+    #[test]
+    fn a_count_made_here_is_all_visible_and_gives_way_to_the_servers() {
+        let mut trace = Trace::begun(0, 0, 0, false, Instant::ORIGIN);
+        trace.reads = reads(&[(1, 4), (1, 12), (1, 8)]);
+        trace.counted = Some(6);
+        trace.finish_reason = Some(Finish::Stop);
+        let mut found = arrivals(&trace.reads);
+        let tokens = count(&trace, &mut found, true);
+        assert_eq!(tokens.source, Source::Tokenizer);
+        assert_eq!((tokens.visible, tokens.billed), (Some(6), None));
+        assert!(tokens.apportioned && !tokens.stop_token);
+        let shares: Vec<_> = found.iter().map(|a| a.tokens).collect();
+        assert_eq!(shares, [1, 3, 2].map(|n| Some(Count::whole(n))));
+        assert_eq!(count(&trace, &mut found, false).source, Source::None);
+        trace.usage = Some(Usage {
+            output: Some(4),
+            ..Usage::default()
+        });
+        assert_eq!(count(&trace, &mut found, true).source, Source::Server);
     }
 
     fn counted(reads: Vec<Read>, usage: Usage, finish: Finish) -> (Tokens, Vec<f64>) {

@@ -422,6 +422,9 @@ pub struct Trace {
     /// The reads that brought content, in order.
     #[serde(with = "columns")]
     pub reads: Vec<Read>,
+    /// Tokens of the text that arrived, counted after the run by the header's vocabulary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u64>,
     /// The text that arrived, where it was to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -470,6 +473,7 @@ impl Trace {
             asked_output: None,
             asked_input: None,
             reads: Vec::new(),
+            counted: None,
             text: None,
             prompt: None,
         }

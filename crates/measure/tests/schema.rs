@@ -55,6 +55,7 @@ fn header() -> Header {
         input_tokens: "9".into(),
         output_tokens: "8".into(),
         plan_hash: "h".into(),
+        vocabulary: None,
         levels: vec![plan(0, 1), plan(1, 2), plan(2, 1), plan(3, 1)],
         lead: Lead::System,
         settings: [("timeout".to_owned(), "60s".to_owned())].into(),

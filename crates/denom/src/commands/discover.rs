@@ -34,8 +34,9 @@ pub struct Found {
 }
 
 #[derive(Default)]
-struct Body {
-    status: u16,
+pub(super) struct Body {
+    /// The status.
+    pub status: u16,
     bytes: Vec<u8>,
 }
 
@@ -59,20 +60,7 @@ impl Sink for Body {
 /// # Errors
 /// With code 3 where it cannot be reached, 2 where the user has to choose.
 pub async fn discover(config: &Config, clock: RunClock, wake: &Wake) -> Result<Found, Failure> {
-    let endpoint = &config.endpoint;
-    let target = Target::resolve(
-        endpoint.tls,
-        &endpoint.host,
-        endpoint.port,
-        CONNECT_TIMEOUT,
-        &clock,
-    )
-    .await
-    .map_err(|error| {
-        Failure::no_result(format!(
-            "{error}: check the host's name; nothing was measured"
-        ))
-    })?;
+    let target = resolve(config, &clock).await?;
     let (api, listed) = match (config.api, &config.model) {
         (Some(api), Some(_)) => (api, Vec::new()),
         (api, _) => ask(config, &target, api, clock, wake).await?,
@@ -82,6 +70,26 @@ pub async fn discover(config: &Config, clock: RunClock, wake: &Wake) -> Result<F
         None => only(&listed, &config.scrub)?,
     };
     Ok(Found { target, api, model })
+}
+
+/// The endpoint's addresses.
+///
+/// # Errors
+/// With code 3 where its name has none.
+pub(super) async fn resolve(config: &Config, clock: &RunClock) -> Result<Target, Failure> {
+    let endpoint = &config.endpoint;
+    let resolving = Target::resolve(
+        endpoint.tls,
+        &endpoint.host,
+        endpoint.port,
+        CONNECT_TIMEOUT,
+        clock,
+    );
+    resolving.await.map_err(|error| {
+        Failure::no_result(format!(
+            "{error}: check the host's name; nothing was measured"
+        ))
+    })
 }
 
 /// The API that the server speaks, and the models that it lists.
@@ -147,7 +155,11 @@ fn only(listed: &[String], scrub: &Scrub) -> Result<String, Failure> {
     }
 }
 
-async fn get(
+/// Asks for `path`, with the headers that requests have.
+///
+/// # Errors
+/// With code 3 where there is no whole answer.
+pub(super) async fn get(
     config: &Config,
     target: &Target,
     path: &str,
@@ -158,7 +170,7 @@ async fn get(
     let failed = |text: String| {
         let text = config.scrub.apply(&text);
         Failure::no_result(format!(
-            "{shown} cannot be asked for its models: {text}: check that the server runs and the address is right"
+            "{shown} cannot be asked: {text}: check that the server runs and the address is right"
         ))
     };
     let options = ConnectOptions {

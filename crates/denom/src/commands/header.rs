@@ -50,6 +50,7 @@ pub fn header(config: &Config, found: &Found, clock: RunClock, run: &str) -> Hea
         input_tokens: describe(&config.source),
         output_tokens: config.output_tokens.to_string(),
         plan_hash: String::new(),
+        vocabulary: None,
         levels: config.levels.clone(),
         lead: config.lead,
         settings: settings(config),
@@ -69,6 +70,10 @@ fn settings(config: &Config) -> BTreeMap<String, String> {
         ),
         ("connect_timeout".into(), CONNECT_TIMEOUT.to_string()),
         ("grace".into(), GRACE.to_string()),
+        (
+            "on_429".into(),
+            if config.pauses { "pause" } else { "none" }.into(),
+        ),
         ("prefix_tokens".into(), config.prefix_tokens.to_string()),
         ("keep_text".into(), config.keep_text.to_string()),
         (

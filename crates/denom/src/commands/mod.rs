@@ -1,6 +1,7 @@
 //! Owns the commands: one module each, with its `run`.
 
 pub mod demo;
+mod ready;
 pub mod report;
 pub mod run;
 pub mod serve;

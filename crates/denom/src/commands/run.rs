@@ -13,6 +13,7 @@ use measure::time::Length;
 use super::discover::{Found, discover};
 use super::header::{SHOWN_URL, header, run_name};
 use super::progress::Progress;
+use super::ready::wait_ready;
 use crate::cli::{Format, RunArgs};
 use crate::clock::RunClock;
 use crate::config::{CONNECT_TIMEOUT, Config};
@@ -20,7 +21,7 @@ use crate::drive::{self, Form, Job};
 use crate::exit::{self, Failure};
 use crate::net::{ConnectOptions, Timeouts, limits, wake::Worker};
 use crate::page::{self, Style};
-use crate::{record_file, recorder};
+use crate::{record_file, recorder, tokenizer};
 
 /// How long a body may stay open after its terminal event.
 const LINGER: Length = Length::from_secs(1);
@@ -77,8 +78,8 @@ pub fn measure(
     progress: &mut Progress,
 ) -> Result<Made, Failure> {
     limits::ensure_open_files(config.most_streams())
-        .map_err(|error| Failure::local(error.to_string()))?;
-    let found = found(config, clock)?;
+        .map_err(|error| Failure::usage(format!("{error}; nothing was sent")))?;
+    let (found, waited) = found(config, clock)?;
     let name = run_name();
     let header = header(config, &found, clock, &name);
     let job = job(config, found, clock, &name);
@@ -96,6 +97,14 @@ pub fn measure(
         .map_err(|error| Failure::local(format!("no recorder could be started: {error}")))?;
     let repeats = job.prompts.repeats(requests(&config.levels));
     recorder.record(Line::Header(Box::new(header)));
+    if let Some((length, looks)) = waited {
+        recorder.record(Line::Note(Note {
+            code: "wait_ready".into(),
+            text: format!(
+                "before the run {length} went by until the server was ready; it was asked {looks} times"
+            ),
+        }));
+    }
     if repeats {
         let text = "the prompts file holds fewer prompts than there are requests: repeated ones carry a name in front, so none is sent twice";
         recorder.record(Line::Note(Note {
@@ -110,13 +119,19 @@ pub fn measure(
     let written = writer.finish();
     let driven = driven?;
     if let Some(why) = driven.ended {
-        if let Some(file) = &file {
-            // It holds one refused request and nothing to report.
+        // It holds one refused request and nothing to report. What is no file stays, as a device.
+        if let Some(file) = file.filter(|file| file.is_file()) {
             let _ = std::fs::remove_file(file);
         }
         return Err(Failure::no_result(why));
     }
-    let run = record_file::read_with_tail(file.as_deref(), written.bytes, &written.tail)?;
+    let run = match (&file, &config.vocabulary, &written.error) {
+        (Some(file), Some(vocabulary), None) => {
+            tokenizer::count_in(file, vocabulary, config.keep_text)?;
+            record_file::read(file, None)?
+        }
+        _ => record_file::read_with_tail(file.as_deref(), written.bytes, &written.tail)?,
+    };
     let unwritten = written.error.map(|error| {
         let text = format!(
             "the record file takes no more ({error}) after {} bytes: the run was ended; what was measured is on this page only",
@@ -138,11 +153,19 @@ pub fn measure(
     })
 }
 
-fn found(config: &Config, clock: RunClock) -> Result<Found, Failure> {
+/// What the run needs to know of its endpoint, and how long and how often that was waited for.
+fn found(config: &Config, clock: RunClock) -> Result<(Found, Option<(Length, u32)>), Failure> {
     let worker = Worker::new(clock)
         .map_err(|error| Failure::local(format!("no worker could be started: {error}")))?;
     let wake = worker.wake().clone();
-    worker.run(discover(config, clock, &wake))
+    worker.run(async {
+        let waited = match config.wait_ready {
+            Some(limit) => Some(wait_ready(config, limit, clock, &wake).await?),
+            None => None,
+        };
+        let found = discover(config, clock, &wake).await?;
+        Ok((found, waited))
+    })
 }
 
 fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
@@ -167,7 +190,8 @@ fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
             run: name.to_owned(),
         },
         scrub: config.scrub.clone(),
-        keep_text: config.keep_text,
+        pauses: config.pauses,
+        keep_text: config.keep_text || config.vocabulary.is_some(),
         timeouts: Timeouts {
             first_or_idle: config.timeout,
             total: config.max_time,

@@ -19,10 +19,11 @@ use measure::scrub::Scrub;
 use measure::time::Length;
 use serde_json::{Map, Value};
 
-use crate::cli::{Format, LeadName, RunArgs, StampName};
+use crate::cli::{Format, LeadName, On429, RunArgs, StampName};
 use crate::crash;
 use crate::exit::Failure;
 use crate::net::tls::{self, TlsOptions};
+use crate::tokenizer::Vocabulary;
 use secret::Secret;
 use url::Endpoint;
 
@@ -66,6 +67,10 @@ pub struct Config {
     pub timeout: Length,
     /// The longest of a whole request.
     pub max_time: Option<Length>,
+    /// How long to wait for the server to be ready, before the run.
+    pub wait_ready: Option<Length>,
+    /// Pause all requests when a server asks for it with a 429.
+    pub pauses: bool,
     /// The guards.
     pub guards: Guards,
     /// How arrivals are stamped.
@@ -74,6 +79,8 @@ pub struct Config {
     pub lead: Lead,
     /// Keep prompts and answers.
     pub keep_text: bool,
+    /// Counts tokens after the run.
+    pub vocabulary: Option<Vocabulary>,
     /// Record file as named by the user.
     pub output: Option<PathBuf>,
     /// Overwrite it.
@@ -107,6 +114,11 @@ impl Config {
             .transpose()?
             .unwrap_or_default();
         refuse_contradictions(&args, &body)?;
+        let vocabulary = args
+            .tokenizer
+            .as_deref()
+            .map(Vocabulary::open)
+            .transpose()?;
         let (headers, scrub) = headers(&args, &endpoint, api.unwrap_or(ASSUMED), &body)?;
         let scrub = Arc::new(scrub);
         crash::never_say(&scrub);
@@ -137,6 +149,8 @@ impl Config {
             insecure: args.insecure,
             timeout: args.timeout.0,
             max_time: args.max_time.map(|time| time.0),
+            wait_ready: args.wait_ready.map(|time| time.0),
+            pauses: args.on_429 == On429::Pause,
             guards: Guards {
                 min_chunks: args.min_chunks,
                 min_interval: args.min_interval.0,
@@ -150,6 +164,7 @@ impl Config {
                 LeadName::PerStream => Lead::PerStream,
             },
             keep_text: args.keep_text,
+            vocabulary,
             output: args.output,
             force: args.force,
             format: args.format,

@@ -100,6 +100,7 @@ pub(super) async fn exchange(
     let mut taker = Taker {
         decoder: Decoder::new(options, trace),
         gate,
+        pauses: job.pauses.then_some((&shared.holds, job.clock)),
         moved: None,
     };
     let done = connection

@@ -1,11 +1,15 @@
 //! Owns the hand-over from the network to the decoder, and what the first head of a run means.
 
 use hyper::Uri;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
+use hyper::header::{
+    CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderMap, HeaderName, LOCATION, RETRY_AFTER,
+};
 use measure::decode::{Decoder, Progress};
 use measure::stamp::Stamp;
 
 use super::gate::Gate;
+use super::holds::{Holds, retry_after};
+use crate::clock::RunClock;
 use crate::net::Sink;
 
 /// The header in which some servers declare their own time to the first token.
@@ -15,6 +19,8 @@ const DECLARED_TTFT: HeaderName = HeaderName::from_static("fireworks-server-time
 pub(super) struct Taker<'a> {
     pub decoder: Decoder,
     pub gate: Option<&'a Gate>,
+    /// What holds all requests back where a server asks for it, and the clock for its dates.
+    pub pauses: Option<(&'a Holds, RunClock)>,
     /// The origin that a redirect names.
     pub moved: Option<String>,
 }
@@ -47,6 +53,14 @@ impl Sink for Taker<'_> {
         self.decoder.head(stamp, status, kind, encoding);
         if let Some(seconds) = text(DECLARED_TTFT) {
             self.decoder.declare_first(seconds);
+        }
+        if let Some((holds, clock)) = self.pauses {
+            let given = text(RETRY_AFTER);
+            let now = clock.unix_at(stamp.at) / 1_000_000_000;
+            let length = given.and_then(|given| retry_after(given, text(DATE), now));
+            if status == 429 || (status == 503 && length.is_some()) {
+                holds.pause(stamp.at, length);
+            }
         }
         if (300..400).contains(&status) {
             self.moved = text(LOCATION).map(origin);

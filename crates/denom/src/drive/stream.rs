@@ -63,6 +63,8 @@ pub(super) fn run_all(
     Ok(totals)
 }
 
+/// How often a stream that is held back looks whether the run goes on at all.
+const LOOK: Length = Length::from_millis(100);
 /// Looks for a close after the first answer on a connection, and the time between two.
 const SETTLE_LOOKS: u32 = 20;
 const SETTLE_LOOK: Length = Length::from_millis(1);
@@ -82,7 +84,10 @@ struct Stream {
 impl Stream {
     async fn run(mut self) {
         // Connections first: handshakes inside the burst would bend the first latencies.
-        let opened = self.open().await;
+        let opened = match self.shared.holds.wait(self.shared.job.clock.now()) {
+            Some(_) => Ok(()),
+            None => self.open().await,
+        };
         self.work.ready.wait().await;
         let leads = self.number == 0 && self.work.plan.index == 0;
         if !leads && !self.shared.gate.pass().await {
@@ -90,6 +95,7 @@ impl Stream {
         }
         let mut failed = opened.err();
         while !self.shared.is_stopping() {
+            self.wait_for_leave().await;
             if failed.is_none() && !self.is_ready() {
                 failed = self.open().await.err();
             }
@@ -103,6 +109,18 @@ impl Stream {
             }
             self.rest_after(&trace).await;
             self.settle(&trace).await;
+        }
+    }
+
+    /// Waits while requests are held back, unless there is nothing to wait for any more.
+    async fn wait_for_leave(&self) {
+        let shared = &self.shared;
+        let now = || shared.job.clock.now();
+        while let Some(wait) = shared.holds.wait(now())
+            && !shared.is_stopping()
+            && !self.work.is_over(now())
+        {
+            tokio::time::sleep(wait.min(LOOK).into()).await;
         }
     }
 
@@ -191,6 +209,7 @@ impl Stream {
         trace.finish = job.clock.now();
         self.books.borrow_mut().end(trace.finish);
         self.count(&trace);
+        shared.holds.learn(&trace);
         shared.recorder.record(Line::Ended(Box::new(trace.clone())));
         trace
     }
@@ -336,6 +355,8 @@ fn why_end(shared: &Shared, trace: &Trace, said: &str) -> Option<String> {
         (Some(status @ (400 | 422)), _) => Some(format!(
             "{url} refuses the request with status {status}{quoted}: check --body and the model, see --dry-run for what is sent"
         )),
+        // What this machine lacks is no answer of the server: the level says so.
+        (_, Transport::NoConnection { local: true, .. }) => None,
         (_, Transport::NoConnection { text, .. }) => Some(format!("{text}: check that the server runs and the address is right")),
         (_, Transport::Timeout { phase: trace::Phase::Dns | trace::Phase::Connect | trace::Phase::Tls }) => {
             Some(format!("{url} did not let us connect in time: check that the server runs and the address is right"))

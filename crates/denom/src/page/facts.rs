@@ -82,7 +82,11 @@ fn push(facts: &mut Vec<Fact>, label: &'static str, text: Option<String>) {
 pub fn basis(report: &Report, reasons: &mut Reasons) -> Vec<Fact> {
     let mut facts = Vec::new();
     push(&mut facts, "selected", selected(report));
-    push(&mut facts, "tokens", by_level(report, source));
+    push(
+        &mut facts,
+        "tokens",
+        by_level(report, |level| source(report, level)),
+    );
     push(&mut facts, "shapes", by_level(report, shapes));
     push(
         &mut facts,
@@ -135,10 +139,13 @@ fn selected(report: &Report) -> Option<String> {
     ))
 }
 
-fn source(level: &LevelReport) -> Option<String> {
+fn source(report: &Report, level: &LevelReport) -> Option<String> {
     Some(match level.per_stream.end_to_end.source()? {
         Source::Server => "counted by the server".into(),
-        Source::Tokenizer => "counted here by a tokenizer".into(),
+        Source::Tokenizer => {
+            let vocabulary = report.target.vocabulary.as_deref().unwrap_or("a tokenizer");
+            format!("counted here after the run, by {}", cut(vocabulary))
+        }
         Source::None => "nobody counted tokens, so rates are in chunks".into(),
     })
 }
@@ -282,9 +289,13 @@ fn window(level: &LevelReport) -> Option<String> {
     let length = timed.map_or(String::new(), |length| {
         format!("{} s, ", significant(length))
     });
+    let paused = match window.paused_s > 0.0 {
+        true => format!(" without {} s of pauses", significant(window.paused_s)),
+        false => String::new(),
+    };
     let (start, end) = (significant(window.start_s), significant(window.end_s));
     Some(format!(
-        "{length}{} (from {start} to {end} s)",
+        "{length}{} (from {start} to {end} s{paused})",
         window.rule.words()
     ))
 }

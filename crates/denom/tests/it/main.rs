@@ -1,6 +1,7 @@
 //! Tests over real sockets and processes, all on loopback.
 
 mod exact;
+mod faults_net;
 mod hostile;
 mod instants;
 mod run;

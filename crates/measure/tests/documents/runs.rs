@@ -123,6 +123,7 @@ pub fn header(levels: Vec<LevelPlan>) -> Header {
         input_tokens: "40".into(),
         output_tokens: "128".into(),
         plan_hash: "5f1c".into(),
+        vocabulary: None,
         levels,
         lead: Lead::System,
         settings: [("timeout".to_owned(), "60 s".to_owned())].into(),

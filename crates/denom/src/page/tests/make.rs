@@ -139,6 +139,7 @@ pub fn of(index: u32, streams: u32, traces: Vec<Trace>, last: u64) -> Level {
         }),
         open: 0,
         unmatched: 0,
+        gaps: Vec::new(),
     }
 }
 
@@ -166,6 +167,7 @@ pub fn run(levels: Vec<Level>) -> Run {
             input_tokens: "512".into(),
             output_tokens: "64".into(),
             plan_hash: "0".into(),
+            vocabulary: None,
             levels: levels.iter().map(|level| level.plan).collect(),
             lead: Lead::System,
             settings: std::collections::BTreeMap::new(),
