@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::api::Api;
-use crate::judge::{Guards, Judged, judge};
+use crate::judge::{Flag, Guards, Judged, judge};
 use crate::plan::LevelPlan;
 use crate::time::{Instant, Length};
 use crate::trace::Trace;
@@ -237,6 +237,21 @@ pub struct Level {
 }
 
 impl Level {
+    /// Flags the requests during which the driver stood still.
+    fn flag_stalls(&mut self) {
+        let stalls: Vec<Gap> = self.gaps(GapKind::Stall).copied().collect();
+        for request in &mut self.requests {
+            let (from, to) = (request.trace.start, request.trace.finish);
+            if stalls
+                .iter()
+                .any(|stall| stall.from < to && from < stall.to)
+            {
+                request.flags.push(Flag::ClientStalled);
+                request.flags.sort_unstable();
+            }
+        }
+    }
+
     /// The stretches of one kind.
     pub fn gaps(&self, kind: GapKind) -> impl Iterator<Item = &Gap> {
         self.gaps.iter().filter(move |gap| gap.kind == kind)
@@ -444,6 +459,7 @@ impl Reader {
         }
         for level in &mut self.levels {
             level.requests.sort_by_key(|request| request.trace.id);
+            level.flag_stalls();
         }
         Ok(Run {
             header,

@@ -16,8 +16,8 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::scripted::{
-    Folder, Server, answer, chat, delta, denom, ending, json, json_answer, read_request, report,
-    run, stderr,
+    Folder, Server, answer, chat, command, delta, denom, ending, json, json_answer, read_request,
+    report, run, stderr,
 };
 
 /// How long a test waits for an event before it calls it missing.
@@ -331,7 +331,18 @@ fn row_32_a_restart_is_an_outage_that_is_probed_once_a_second() {
     let folder = Folder::new("restart");
     let file = folder.file("r.denom.jsonl");
     let url = format!("http://{address}/v1/chat/completions");
-    let mut command = run(&url, "90", &file, &["-m", "m", "-c", "16"]);
+    let mut command = command(&[
+        "run",
+        &url,
+        "-m",
+        "m",
+        "-c",
+        "16",
+        "--no-baseline",
+        "--warmup",
+        "0",
+    ]);
+    command.args(["--duration", "8s", "--input-tokens", "4", "-o", &file]);
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -365,7 +376,11 @@ fn row_32_a_restart_is_an_outage_that_is_probed_once_a_second() {
     let away = requests["failed"]["connect_error"]
         .as_u64()
         .expect("refused ones");
-    assert_eq!(requests["issued"], 90, "{}", stderr(&output));
+    assert!(
+        requests["ok"].as_u64().is_some_and(|ok| ok > 16),
+        "{}",
+        stderr(&output)
+    );
     let lines = lines(&file);
     let starts = refused();
     assert_eq!(starts.len() as u64, away);
@@ -426,7 +441,10 @@ fn serve_at(address: std::net::SocketAddr) -> TcpListener {
         for mut stream in accepts.incoming().flatten() {
             std::thread::spawn(move || {
                 let mut read = BufReader::new(stream.try_clone().expect("a second handle"));
-                while read_request(&mut read, 0).is_some() && chat(&mut stream, &["a", "b", "c"]) {}
+                // Slow enough that a level by time makes no file of many megabytes.
+                while read_request(&mut read, 0).is_some() && chat(&mut stream, &["a", "b", "c"]) {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
             });
         }
     });
@@ -712,7 +730,11 @@ fn ticking(tokens: usize) -> (Server, Arc<AtomicUsize>) {
             count.fetch_add(1, Ordering::SeqCst);
             std::thread::sleep(Duration::from_millis(20));
         }
-        fine && stream.write_all(ending(tokens as u64).as_bytes()).is_ok() && false
+        if fine {
+            // The client may be gone by now; the connection ends here in any case.
+            let _ = stream.write_all(ending(tokens as u64).as_bytes());
+        }
+        false
     });
     (server, written)
 }
@@ -759,11 +781,10 @@ fn row_37_a_client_that_was_stopped_flags_the_level_and_keeps_its_intervals() {
     let flagged = |row: &Value| {
         row["flags"]
             .as_array()
-            .is_some_and(|flags| flags.contains(&json!("client_bundled")))
+            .is_some_and(|flags| flags.contains(&json!("client_stalled")))
     };
     assert!(flagged(&rows[0]), "{}", rows[0]);
-    let lag = |row: &Value| row["lag_high_s"].as_f64().expect("a bound");
-    assert!(lag(&rows[0]) > 0.9, "{}", rows[0]);
+    assert!(!flagged(&rows[5]), "{}", rows[5]);
     for row in &rows {
         assert!(
             row["e2e_s"]
