@@ -94,8 +94,7 @@ impl Stream {
             return;
         }
         let mut failed = opened.err();
-        while !self.shared.is_stopping() {
-            self.wait_for_leave().await;
+        while self.has_leave().await {
             if failed.is_none() && !self.is_ready() {
                 failed = self.open().await.err();
             }
@@ -112,16 +111,18 @@ impl Stream {
         }
     }
 
-    /// Waits while requests are held back, unless there is nothing to wait for any more.
-    async fn wait_for_leave(&self) {
+    /// Whether to go on, once requests are no longer held back. Not while the run is to end; and
+    /// not for longer than the level has time.
+    async fn has_leave(&self) -> bool {
         let shared = &self.shared;
         let now = || shared.job.clock.now();
-        while let Some(wait) = shared.holds.wait(now())
-            && !shared.is_stopping()
-            && !self.work.is_over(now())
-        {
-            tokio::time::sleep(wait.min(LOOK).into()).await;
+        while !shared.is_stopping() && !self.work.is_over(now()) {
+            match shared.holds.wait(now()) {
+                None => return true,
+                Some(wait) => tokio::time::sleep(wait.min(LOOK).into()).await,
+            }
         }
+        false
     }
 
     /// Whether there is an open connection that may carry a request.

@@ -164,7 +164,7 @@ mod tests {
         let error = error.expect_err("it hangs");
         assert_eq!((error.phase, error.timeout), (Phase::Dns, true));
         assert!(
-            error.text.contains("slow.example took longer than 30 s"),
+            error.text.contains("slow.example took longer than 30.0 s"),
             "{}",
             error.text
         );
