@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::api::Api;
 use measure::prompt::Lengths;
 
+use crate::commands::claim::StreamsFlag;
 use crate::commands::serve::ServeArgs;
 use crate::config::values::{Concurrency, Requests, Time, WarmupFlag};
 
@@ -26,6 +27,8 @@ pub enum Command {
     Demo(DemoArgs),
     /// Benchmark an endpoint
     Run(Box<RunArgs>),
+    /// Read a stated number: what it says, what it leaves out, what it means per stream and in all
+    Claim(Box<ClaimArgs>),
     /// Print the page of a run from its record file alone
     Report(ReportArgs),
     /// Run the simulated server alone
@@ -101,6 +104,92 @@ pub struct DemoArgs {
     pub quiet: bool,
 }
 
+/// How the page of a claim or a tally is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClaimFormat {
+    /// For a person at a terminal
+    Text,
+    /// One JSON object, see `--schema`
+    Json,
+    /// For an issue or a reply to the author
+    Markdown,
+}
+
+/// What a stated number is summed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScopeName {
+    /// Summed over all streams
+    System,
+    /// One stream
+    #[value(name = "per_stream", alias = "per-stream")]
+    PerStream,
+}
+
+/// Flags of `denom claim`.
+#[derive(Debug, Args)]
+pub struct ClaimArgs {
+    /// The claim as its author wrote it, in quotes
+    #[arg(value_name = "TEXT", conflicts_with_all = ["value", "unit"])]
+    pub text: Option<String>,
+    /// The number, instead of a text: 500, 22.3k, 1.5M, 50-100
+    #[arg(long, value_name = "NUMBER", requires = "unit")]
+    pub value: Option<String>,
+    /// Its unit: tok/s, tok/s/user, pages/h
+    #[arg(long, value_name = "UNIT", requires = "value")]
+    pub unit: Option<String>,
+    /// How many ran at once, where the text does not say: 16 or 4-8
+    #[arg(short, long, value_name = "N")]
+    pub concurrency: Option<StreamsFlag>,
+    /// What the number is summed over, where the text does not say
+    #[arg(long, value_enum)]
+    pub scope: Option<ScopeName>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = ClaimFormat::Text)]
+    pub format: ClaimFormat,
+    /// Print the JSON schema of --format json
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
+
+    /// Test it: run at concurrency 1 and at the stated one against this endpoint
+    #[arg(long, value_name = "URL", help_heading = "Test against an endpoint")]
+    pub against: Option<String>,
+    /// Requests at the stated concurrency [default: 6 a stream, at least 12]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "against",
+        help_heading = "Test against an endpoint"
+    )]
+    pub requests: Option<Requests>,
+    /// Most requests at concurrency 1
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "12",
+        requires = "against",
+        help_heading = "Test against an endpoint"
+    )]
+    pub baseline_requests: Requests,
+    /// Record file of the run [default: named by time, here]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        requires = "against",
+        help_heading = "Test against an endpoint"
+    )]
+    pub output: Option<PathBuf>,
+    /// Overwrite the record file
+    #[arg(long, requires = "against", help_heading = "Test against an endpoint")]
+    pub force: bool,
+    /// No progress on stderr
+    #[arg(short, long, help_heading = "Test against an endpoint")]
+    pub quiet: bool,
+    /// What is asked of the endpoint, and how
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
+}
+
 /// Flags of `denom report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -130,53 +219,16 @@ pub struct ReportArgs {
     pub schema: bool,
 }
 
-/// Flags of `denom run`.
+/// Flags of every command that asks an endpoint: what is asked, within which limits, over which
+/// connection.
 #[derive(Debug, Args)]
-pub struct RunArgs {
-    /// The endpoint: http://localhost:8000, …/v1, or the full path
-    pub url: String,
+pub struct EndpointArgs {
     /// Model [default: the only one the server lists]
     #[arg(short, long)]
     pub model: Option<String>,
     /// API [default: by the URL's path, else asked of the server]
     #[arg(long, value_parser = api_parser())]
     pub api: Option<Api>,
-
-    /// Streams at once, one level each
-    #[arg(
-        short,
-        long,
-        value_name = "LIST",
-        default_value = "1,4,16",
-        help_heading = "Load"
-    )]
-    pub concurrency: Concurrency,
-    /// Do not put concurrency 1 in front
-    #[arg(long, help_heading = "Load")]
-    pub no_baseline: bool,
-    /// Most requests of the level at concurrency 1
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "12",
-        conflicts_with = "no_baseline",
-        help_heading = "Load"
-    )]
-    pub baseline_requests: Requests,
-    /// Requests a level [default: 6 a stream, at least 12]
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "duration",
-        help_heading = "Load"
-    )]
-    pub requests: Option<Requests>,
-    /// Time a level, after its warm-up
-    #[arg(long, value_name = "TIME", help_heading = "Load")]
-    pub duration: Option<Time>,
-    /// Requests or time before the measurement [default: one request a stream]
-    #[arg(long, value_name = "N|TIME", help_heading = "Load")]
-    pub warmup: Option<WarmupFlag>,
 
     /// Input tokens: 512, normal(512,64) or uniform(100,900)
     #[arg(
@@ -286,6 +338,52 @@ pub struct RunArgs {
     /// How arrivals are stamped
     #[arg(long, value_enum, default_value_t = StampName::Kernel, help_heading = "Connection")]
     pub stamp: StampName,
+}
+
+/// Flags of `denom run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The endpoint: http://localhost:8000, …/v1, or the full path
+    pub url: String,
+    /// What is asked of the endpoint, and how
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
+
+    /// Streams at once, one level each
+    #[arg(
+        short,
+        long,
+        value_name = "LIST",
+        default_value = "1,4,16",
+        help_heading = "Load"
+    )]
+    pub concurrency: Concurrency,
+    /// Do not put concurrency 1 in front
+    #[arg(long, help_heading = "Load")]
+    pub no_baseline: bool,
+    /// Most requests of the level at concurrency 1
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "12",
+        conflicts_with = "no_baseline",
+        help_heading = "Load"
+    )]
+    pub baseline_requests: Requests,
+    /// Requests a level [default: 6 a stream, at least 12]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "duration",
+        help_heading = "Load"
+    )]
+    pub requests: Option<Requests>,
+    /// Time a level, after its warm-up
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub duration: Option<Time>,
+    /// Requests or time before the measurement [default: one request a stream]
+    #[arg(long, value_name = "N|TIME", help_heading = "Load")]
+    pub warmup: Option<WarmupFlag>,
 
     /// Which rate leads on the page; neither is dropped
     #[arg(long, value_enum, default_value_t = LeadName::System, help_heading = "Output")]

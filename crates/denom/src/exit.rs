@@ -9,6 +9,8 @@ use crate::page::escape;
 
 /// Done; numbers valid.
 pub const DONE: u8 = 0;
+/// Done; a claim or a requirement failed.
+pub const FAILED: u8 = 1;
 /// Usage or configuration error; nothing was measured.
 pub const USAGE: u8 = 2;
 /// No result.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use denom::cli::{Cli, Command};
-use denom::commands::{demo, report, run, serve};
+use denom::commands::{claim, demo, report, run, serve};
 use denom::{crash, exit};
 
 fn main() -> ExitCode {
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Demo(args) => exit::end(demo::run(&args)),
         Command::Run(args) => exit::end(run::run(*args)),
+        Command::Claim(args) => exit::end(claim::run(*args)),
         Command::Report(args) => exit::end(report::run(&args)),
         Command::Serve(args) => serve::run(args),
         Command::Completions { shell } => {

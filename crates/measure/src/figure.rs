@@ -433,6 +433,11 @@ impl Dist {
         self.point(Quantile::MEDIAN)
     }
 
+    /// The metric's name.
+    pub fn metric(&self) -> &'static str {
+        self.metric
+    }
+
     /// The smallest value.
     pub fn min(&self) -> Option<f64> {
         self.sorted.first().copied()

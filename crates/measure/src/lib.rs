@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod basis;
+pub mod claim;
 pub mod count;
 pub mod decode;
 pub mod figure;
@@ -21,6 +22,7 @@ pub mod report;
 pub mod rows;
 pub mod scrub;
 pub mod stamp;
+pub mod stated;
 pub mod time;
 pub mod tokens;
 pub mod trace;

@@ -282,10 +282,12 @@ pub fn significant(value: f64) -> String {
         v if v >= 0.9995 => 2,
         _ => 3,
     };
-    let plain = format!("{value:.digits$}");
-    let (whole, rest) = plain
-        .split_once('.')
-        .map_or((plain.as_str(), ""), |(w, r)| (w, r));
+    grouped(&format!("{value:.digits$}"))
+}
+
+/// A plain decimal number with its thousands apart.
+pub(crate) fn grouped(plain: &str) -> String {
+    let (whole, rest) = plain.split_once('.').map_or((plain, ""), |(w, r)| (w, r));
     let mut grouped = String::new();
     for (index, digit) in whole.chars().enumerate() {
         if index > 0

@@ -98,7 +98,7 @@ impl Scene {
         let Command::Run(mut args) = cli.command else {
             return Err(Failure::usage("the demo's flags are not those of a run"));
         };
-        args.output_tokens = Lengths::Fixed(self.output);
+        args.endpoint.output_tokens = Lengths::Fixed(self.output);
         // The embedded server asks for no key, so none is sent to it.
         let config = Config::decide(*args)?;
         Ok(Config {

@@ -1,5 +1,6 @@
 //! Owns the commands: one module each, with its `run`.
 
+pub mod claim;
 pub mod demo;
 mod ready;
 pub mod report;

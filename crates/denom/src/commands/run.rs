@@ -59,7 +59,8 @@ pub struct Made {
 }
 
 impl Made {
-    fn code(&self) -> u8 {
+    /// The exit code of the run.
+    pub fn code(&self) -> u8 {
         match &self.unwritten {
             Some(_) => exit::NOT_WRITTEN,
             None => exit::code(report::build(&self.run, self.run.header.guards()).ending()),

@@ -1,15 +1,19 @@
 //! Owns `denom serve`: the simulated server alone, until it is told to stop.
 
+use std::fs::File;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
-use crate::sim::scripts;
+use crate::sim::library::Library;
+use crate::sim::scripts::{self, catalog};
 use crate::sim::server::{Config, Running, Server, Summary};
+use crate::sim::tls::{Certificate, Tls};
 
 /// Flags of `denom serve`.
 #[derive(Debug, Args)]
@@ -23,27 +27,91 @@ pub struct ServeArgs {
     /// Write the instant before each write, a JSON line a request, to this new file
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// Play the scripts of this JSON file too (docs/serve-script.md)
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Speak TLS with a certificate made at the start
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KIND",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "valid",
+        requires = "tls_cert_out"
+    )]
+    tls: Option<TlsKind>,
+    /// Write that certificate, for a client to trust, to this new PEM file
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    tls_cert_out: Option<PathBuf>,
+    /// Print every script with what a client must make of it, and serve nothing
+    #[arg(long, exclusive = true)]
+    list: bool,
+}
+
+/// How TLS is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TlsKind {
+    /// In order, for localhost and the loopback addresses
+    Valid,
+    /// The certificate ran out in 2020
+    Expired,
+    /// The certificate names another host
+    WrongHost,
+    /// Connections end without TLS's own end
+    NoCloseNotify,
 }
 
 /// Serves until SIGINT or SIGTERM: exit 0, 2 if it cannot start, 74 if the ledger's file is not
 /// complete.
 pub fn run(args: ServeArgs) -> ExitCode {
-    let config = Config {
+    if args.list {
+        // A reader that has seen enough and left is no failure.
+        let _ = std::io::stdout().write_all(catalog::table().as_bytes());
+        return ExitCode::SUCCESS;
+    }
+    let started = configured(args).and_then(|config| {
+        let (running, signals) = start(&config)?;
+        Ok((config, running, signals))
+    });
+    match started {
+        Ok((config, running, signals)) => serve(&config, running, &signals),
+        Err(reason) => {
+            eprintln!("denom: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn configured(args: ServeArgs) -> Result<Config, String> {
+    let library = args.script.as_deref().map(Library::read).transpose()?;
+    let tls = args.tls.map(secured).transpose()?;
+    if let (Some(tls), Some(file)) = (&tls, &args.tls_cert_out) {
+        let written =
+            File::create_new(file).and_then(|mut new| new.write_all(tls.pem().as_bytes()));
+        let file = file.display();
+        written.map_err(|error| format!("the certificate cannot be written to {file}: {error}"))?;
+    }
+    Ok(Config {
         listen: match args.port {
             Some(port) => (Ipv4Addr::LOCALHOST, port).into(),
             None => args.listen,
         },
         ledger_file: args.ledger,
         ledger_writes: 0,
+        library: library.unwrap_or_default(),
+        tls,
         ..Config::default()
+    })
+}
+
+fn secured(kind: TlsKind) -> Result<Tls, String> {
+    let certificate = match kind {
+        TlsKind::Valid | TlsKind::NoCloseNotify => Certificate::Valid,
+        TlsKind::Expired => Certificate::Expired,
+        TlsKind::WrongHost => Certificate::WrongHost,
     };
-    match start(&config) {
-        Ok((running, signals)) => serve(running, &signals),
-        Err(reason) => {
-            eprintln!("denom: {reason}");
-            ExitCode::from(2)
-        }
-    }
+    Tls::new(certificate, kind != TlsKind::NoCloseNotify)
 }
 
 fn start(config: &Config) -> Result<(Running, SigSet), String> {
@@ -76,8 +144,9 @@ fn raise_descriptor_limit() {
     }
 }
 
-fn serve(running: Running, signals: &SigSet) -> ExitCode {
-    let names: Vec<&str> = scripts::names().map(|(name, _)| name).collect();
+fn serve(config: &Config, running: Running, signals: &SigSet) -> ExitCode {
+    let own = scripts::names().map(|(name, _)| name);
+    let names: Vec<&str> = own.chain(config.library.names()).collect();
     println!("{}/v1 serves {}", running.url(), names.join(", "));
     // Any error of the wait ends it as a signal would.
     let _ = signals.wait();

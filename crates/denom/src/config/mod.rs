@@ -100,14 +100,19 @@ impl Config {
     /// With code 2 for what cannot be used. Nothing was sent.
     pub fn decide(args: RunArgs) -> Result<Self, Failure> {
         let endpoint = Endpoint::parse(&args.url).map_err(Failure::usage)?;
-        let api = args.api.or(endpoint.api()).or(vendor::api(&endpoint.host));
-        let model = args.model.clone().or(endpoint.model());
+        let api = args
+            .endpoint
+            .api
+            .or(endpoint.api())
+            .or(vendor::api(&endpoint.host));
+        let model = args.endpoint.model.clone().or(endpoint.model());
         let levels = levels(&args);
-        let source = match &args.prompts {
+        let source = match &args.endpoint.prompts {
             Some(file) => Source::File(prompts::read(file)?),
-            None => Source::Words(args.input_tokens),
+            None => Source::Words(args.endpoint.input_tokens),
         };
         let body = args
+            .endpoint
             .body
             .as_deref()
             .map(prompts::read_body)
@@ -123,8 +128,8 @@ impl Config {
         let scrub = Arc::new(scrub);
         crash::never_say(&scrub);
         let options = TlsOptions {
-            extra_ca: args.cacert.clone(),
-            insecure: args.insecure,
+            extra_ca: args.endpoint.cacert.clone(),
+            insecure: args.endpoint.insecure,
         };
         let tls = match endpoint.tls {
             true => Some(
@@ -138,24 +143,24 @@ impl Config {
             model,
             levels,
             source,
-            output_tokens: args.output_tokens,
-            prefix_tokens: args.prefix_tokens,
-            seed: args.seed,
+            output_tokens: args.endpoint.output_tokens,
+            prefix_tokens: args.endpoint.prefix_tokens,
+            seed: args.endpoint.seed,
             body,
-            stream: !args.no_stream,
+            stream: !args.endpoint.no_stream,
             headers,
             scrub,
             tls,
-            insecure: args.insecure,
-            timeout: args.timeout.0,
-            max_time: args.max_time.map(|time| time.0),
-            wait_ready: args.wait_ready.map(|time| time.0),
-            pauses: args.on_429 == On429::Pause,
+            insecure: args.endpoint.insecure,
+            timeout: args.endpoint.timeout.0,
+            max_time: args.endpoint.max_time.map(|time| time.0),
+            wait_ready: args.endpoint.wait_ready.map(|time| time.0),
+            pauses: args.endpoint.on_429 == On429::Pause,
             guards: Guards {
-                min_chunks: args.min_chunks,
-                min_interval: args.min_interval.0,
+                min_chunks: args.endpoint.min_chunks,
+                min_interval: args.endpoint.min_interval.0,
             },
-            stamp: match args.stamp {
+            stamp: match args.endpoint.stamp {
                 StampName::Kernel => StampMode::Kernel,
                 StampName::Read => StampMode::Read,
             },
@@ -200,9 +205,9 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
         Err(Failure::usage(format!("{one} contradicts {other}: {why}")))
     };
     if let Some(stream) = body.get("stream").and_then(Value::as_bool)
-        && stream == args.no_stream
+        && stream == args.endpoint.no_stream
     {
-        let flag = if args.no_stream {
+        let flag = if args.endpoint.no_stream {
             "--no-stream"
         } else {
             "the absence of --no-stream"
@@ -214,7 +219,7 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
             "\"echo\" in the --body file would count the prompt as output: leave it out",
         ));
     }
-    if let (Some(limit), timeout) = (args.max_time, args.timeout)
+    if let (Some(limit), timeout) = (args.endpoint.max_time, args.endpoint.timeout)
         && limit.0 < timeout.0
         && timeout.0 != Length::from_secs(60)
     {
@@ -231,12 +236,12 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
             "--duration 0s measures nothing: give some time",
         ));
     }
-    if args.min_chunks < 2 {
+    if args.endpoint.min_chunks < 2 {
         return Err(Failure::usage(
             "--min-chunks must be 2 or more: one chunk spans no time",
         ));
     }
-    if args.timeout.0.is_zero() {
+    if args.endpoint.timeout.0.is_zero() {
         return Err(Failure::usage(
             "--timeout 0s would end every request: give some time",
         ));
@@ -268,7 +273,7 @@ fn headers(
         .iter()
         .flat_map(|text| secret::forms(text))
         .collect();
-    for given in &args.header {
+    for given in &args.endpoint.header {
         let (name, value) = given
             .split_once(':')
             .ok_or_else(|| Failure::usage("--header needs 'Name: value' with a colon"))?;
@@ -311,7 +316,7 @@ fn headers(
     if (in_header || !in_body.is_empty())
         && !endpoint.tls
         && !endpoint.is_loopback()
-        && !args.allow_plaintext_key
+        && !args.endpoint.allow_plaintext_key
     {
         return Err(Failure::usage(format!(
             "a key would go to {} over http, readable on the way: use https, or --allow-plaintext-key if you mean it; nothing was sent",
@@ -323,7 +328,7 @@ fn headers(
 
 fn key(args: &RunArgs, place: &Key, given: bool) -> Result<Option<Secret>, Failure> {
     let held = |name: &str| std::env::var(name).ok().and_then(Secret::new);
-    match (&args.api_key_env, given) {
+    match (&args.endpoint.api_key_env, given) {
         (Some(_), true) => Err(Failure::usage(format!(
             "--api-key-env contradicts --header '{}: …': give one of them",
             place.header

@@ -1,6 +1,7 @@
 //! Owns the pages: a report and its rows, rendered for people and for scripts. No number is made here.
 
 mod cells;
+pub mod claim;
 mod csv;
 pub mod escape;
 mod facts;

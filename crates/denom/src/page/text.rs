@@ -83,7 +83,7 @@ impl Paper {
         }
     }
 
-    fn facts(&mut self, facts: &[Fact]) {
+    pub(super) fn facts(&mut self, facts: &[Fact]) {
         let mut last = "";
         for (label, said) in facts {
             let shown = if *label == last { "" } else { *label };

@@ -3,12 +3,12 @@
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
 
-use mio::net::TcpStream;
 use socket2::SockRef;
 
 use super::http::{Parsed, REQUEST_LIMIT, Request, parse};
 use super::play::Play;
 use super::script::Script;
+use super::wire::Wire;
 
 /// Bytes taken from a socket at once.
 pub const READ: usize = 64 * 1024;
@@ -24,13 +24,15 @@ pub enum Incoming {
 /// One accepted connection.
 pub struct Connection {
     /// The socket, which never blocks.
-    pub stream: TcpStream,
+    pub stream: Wire,
     /// Tells this connection from an earlier one in the same slot.
     pub id: u64,
     /// The response in progress.
     pub play: Option<Play>,
     /// Whether the play waits for the socket to take more.
     pub blocked: bool,
+    /// Whether the next byte of the client closes the connection.
+    pub stale: bool,
     /// When the client last sent, or took, a byte: nanoseconds of the monotonic clock.
     pub alive: u64,
     inbox: Vec<u8>,
@@ -40,12 +42,13 @@ pub struct Connection {
 
 impl Connection {
     /// A connection without any request yet.
-    pub fn new(stream: TcpStream, id: u64, now: u64) -> Self {
+    pub fn new(stream: Wire, id: u64, now: u64) -> Self {
         Connection {
             stream,
             id,
             play: None,
             blocked: false,
+            stale: false,
             alive: now,
             inbox: Vec::new(),
             wants: 1,
@@ -92,6 +95,6 @@ impl Connection {
     /// Closes so that the client sees a reset.
     pub fn reset(self) {
         // If the option is refused, the client sees an ordinary close.
-        let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+        let _ = SockRef::from(self.stream.socket()).set_linger(Some(Duration::ZERO));
     }
 }

@@ -17,6 +17,9 @@ const FIELDS: usize = 128;
 /// The longest request id that is kept, in bytes.
 const ID_LIMIT: usize = 128;
 
+/// Headers that carry a key as it is.
+const KEY_FIELDS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
+
 /// One request, whole.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
@@ -24,14 +27,22 @@ pub struct Request {
     pub method: String,
     /// The path without its query.
     pub path: String,
+    /// The query, without its question mark; empty if there is none.
+    pub query: String,
     /// Whether the connection may serve another request.
     pub keep_alive: bool,
     /// Whether the client understands chunks: HTTP/1.1.
     pub chunks: bool,
     /// `x-request-id`, its first 128 bytes.
     pub id: Option<String>,
-    /// The bearer key of `authorization`.
+    /// The key: the bearer of `authorization`, or of the header in which an API carries it.
     pub key: Option<String>,
+    /// `x-denom-model`, which names a model where an API has no way to.
+    pub model: Option<String>,
+    /// Whether the client speaks Anthropic's API: it sends `anthropic-version`.
+    pub anthropic: bool,
+    /// Whether the client speaks Gemini's API: it sends `x-goog-api-key` or `x-goog-api-client`.
+    pub gemini: bool,
     /// Where the body stands among the bytes given.
     pub body: Range<usize>,
 }
@@ -77,11 +88,14 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     let chunks = head.version == Some(1);
     let says =
         |word: &str| field("connection").is_some_and(|value| value.eq_ignore_ascii_case(word));
-    let path = head.path.unwrap_or_default();
+    let target = head.path.unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let bearer = field("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let key = bearer.or_else(|| KEY_FIELDS.into_iter().find_map(field));
     Parsed::Whole(Request {
         method: head.method.unwrap_or_default().to_owned(),
-        path: path.split('?').next().unwrap_or_default().to_owned(),
+        path: path.to_owned(),
+        query: query.to_owned(),
         keep_alive: if chunks {
             !says("close")
         } else {
@@ -89,7 +103,12 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         },
         chunks,
         id: field("x-request-id").map(|id| id.chars().take(ID_LIMIT).collect()),
-        key: bearer.map(str::to_owned),
+        key: key.map(str::to_owned),
+        model: field("x-denom-model").map(str::to_owned),
+        anthropic: field("anthropic-version").is_some(),
+        gemini: field("x-goog-api-key")
+            .or(field("x-goog-api-client"))
+            .is_some(),
         body: length..length + body,
     })
 }
@@ -111,7 +130,7 @@ fn refused(status: u16, message: &str) -> Parsed {
 }
 
 /// Appends the response head of `script`, framed as said.
-pub fn head(out: &mut Vec<u8>, script: &Script, framing: Framing, length: usize, keep: bool) {
+pub fn head(out: &mut Vec<u8>, script: &Script, framing: Framing, length: u64, keep: bool) {
     let mut line = |name: &str, value: &str| {
         for part in [name, ": ", value, "\r\n"] {
             out.extend_from_slice(part.as_bytes());
@@ -151,11 +170,14 @@ fn phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
         400 => "Bad Request",
+        307 => "Temporary Redirect",
         401 => "Unauthorized",
+        403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
         411 => "Length Required",
         413 => "Content Too Large",
+        422 => "Unprocessable Content",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
@@ -184,10 +206,14 @@ mod tests {
         let expected = Request {
             method: "POST".to_owned(),
             path: "/v1/x".to_owned(),
+            query: "y=1".to_owned(),
             keep_alive: true,
             chunks: true,
             id: Some("r1".to_owned()),
             key: Some("k".to_owned()),
+            model: None,
+            anthropic: false,
+            gemini: false,
             body: whole - 4..whole,
         };
         assert_eq!(parse(POST), Parsed::Whole(expected));

@@ -1,6 +1,6 @@
 //! Owns the playing of one script: framed once, then written step by step when each is due.
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 
 use measure::time::Length;
 
@@ -8,10 +8,12 @@ use super::clock::monotonic_nanos;
 use super::http;
 use super::ledger::{End, Record, Sent};
 use super::routes::Answer;
-use super::script::{Act, Ending, Framing, Head, Script, When};
+use super::script::{Act, Ending, Framing, Head, Script, Step, When};
 
 /// Writes of one request before others have their turn.
 const WRITES_A_TURN: usize = 16;
+/// Writes of one request that its record holds; one more, and the request is cut.
+const MOST_WRITES: usize = 2_000_000;
 
 /// What is left to do after a turn.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,10 +32,21 @@ pub enum Turn {
 #[derive(Debug)]
 struct Framed {
     when: When,
-    /// How many of the play's bytes have been written when the step is done.
+    /// The place of the step's bytes among the play's.
+    from: usize,
     until: usize,
     tokens: u32,
     ending: Option<Ending>,
+    /// How the same bytes are written again, if they are.
+    again: Option<Again>,
+}
+
+/// What is left of a repeat.
+#[derive(Debug)]
+struct Again {
+    every: Length,
+    /// Further writes; `None` for no end.
+    left: Option<u64>,
 }
 
 /// A script being played to one client.
@@ -44,8 +57,9 @@ pub struct Play {
     steps: Vec<Framed>,
     /// The step in turn.
     step: usize,
-    /// Bytes written so far.
+    /// The place of the next byte to write.
     written: usize,
+    most_at_once: usize,
     origin: u64,
     planned: Length,
     keep: bool,
@@ -67,6 +81,7 @@ impl Play {
             framing => framing,
         };
         let keep = keep && framing != Framing::UntilClose;
+        let most_at_once = script.most_at_once.unwrap_or(usize::MAX).max(1);
         let (bytes, steps) = frame(script, framing, keep);
         if let Some(record) = &mut record {
             record.writes.reserve_exact(steps.len());
@@ -79,6 +94,7 @@ impl Play {
             steps,
             step: 0,
             written: 0,
+            most_at_once,
             origin,
             planned: first.planned(Length::ZERO, active),
             keep,
@@ -99,27 +115,38 @@ impl Play {
     /// Does what is due, up to a fair number of writes.
     pub fn turn(&mut self, out: &mut impl Write, active: u64) -> Turn {
         for _ in 0..WRITES_A_TURN {
-            let Some(step) = self.steps.get(self.step) else {
+            if self.step >= self.steps.len() {
                 return Turn::Over(End::Done);
-            };
-            let (due, now) = (self.origin + self.planned.nanos(), monotonic_nanos());
-            if now < due {
+            }
+            let due = self.origin + self.planned.nanos();
+            if monotonic_nanos() < due {
                 return Turn::Due(due);
             }
-            if self.written < step.until {
-                match out.write(&self.bytes[self.written..step.until]) {
-                    Ok(0) => return Turn::Over(End::ClientGone),
-                    Ok(bytes) => self.wrote(now, bytes),
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Turn::Blocked,
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(_) => return Turn::Over(End::ClientGone),
-                }
+            match self.write(out) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Turn::Blocked,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return Turn::Over(End::ClientGone),
             }
             if let Some(turn) = self.proceed(active) {
                 return turn;
             }
         }
         Turn::Due(self.origin + self.planned.nanos())
+    }
+
+    /// One write of what the step has left, if anything, and whatever waits below it.
+    fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let until = self.steps[self.step].until;
+        if self.written < until {
+            let most = self.written.saturating_add(self.most_at_once);
+            let now = monotonic_nanos();
+            match out.write(&self.bytes[self.written..until.min(most)])? {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                bytes => self.wrote(now, bytes),
+            }
+        }
+        out.flush()
     }
 
     fn wrote(&mut self, at: u64, bytes: usize) {
@@ -137,7 +164,7 @@ impl Play {
 
     /// Goes on to the next step if this one is done.
     fn proceed(&mut self, active: u64) -> Option<Turn> {
-        let step = &self.steps[self.step];
+        let step = &mut self.steps[self.step];
         if self.written < step.until {
             return None;
         }
@@ -146,12 +173,31 @@ impl Play {
             Some(Ending::Cut) => return Some(Turn::Over(End::Cut)),
             Some(Ending::Reset) => return Some(Turn::Over(End::Reset)),
             Some(Ending::Stall) => return Some(Turn::Stalled),
-            None => self.step += 1,
+            Some(Ending::Stale) => return Some(Turn::Over(End::Done)),
+            None => {}
         }
+        let full = |record: &Record| record.writes.len() >= MOST_WRITES;
+        if self.record.as_ref().is_some_and(full) {
+            return Some(Turn::Over(End::Cut));
+        }
+        if let Some(again) = &mut step.again
+            && again.left != Some(0)
+        {
+            again.left = again.left.map(|left| left - 1);
+            self.planned += again.every;
+            self.written = step.from;
+            return None;
+        }
+        self.step += 1;
         if let Some(next) = self.steps.get(self.step) {
             self.planned = next.when.planned(self.planned, active);
         }
         None
+    }
+
+    /// Whether the connection only seems to stay open for another request.
+    pub fn leaves_stale(&self) -> bool {
+        self.steps.last().and_then(|step| step.ending) == Some(Ending::Stale)
     }
 
     /// The ledger's record of it, ended now and so; `None` if it has none.
@@ -167,48 +213,79 @@ impl Play {
 
 /// All bytes of the response, and the steps that cut them.
 fn frame(script: Script, framing: Framing, keep: bool) -> (Vec<u8>, Vec<Framed>) {
-    let body = |act: &Act| match act {
-        Act::Write { bytes, .. } => bytes.len(),
-        Act::End(_) => 0,
-    };
-    let length = script.steps.iter().map(|step| body(&step.act)).sum();
-    let mut bytes = Vec::with_capacity(length + 512 + 16 * script.steps.len());
+    let stated: u64 = script.steps.iter().map(|step| step.act.bytes()).sum();
+    let held: u64 = script.steps.iter().map(|step| step.act.held()).sum();
+    let room = usize::try_from(held).unwrap_or(0) + 512 + 16 * script.steps.len();
+    let mut bytes = Vec::with_capacity(room);
     let mut steps = Vec::with_capacity(script.steps.len() + 1);
-    http::head(&mut bytes, &script, framing, length, keep);
+    http::head(&mut bytes, &script, framing, stated, keep);
+    let mut from = 0;
     if let Head::Own(at) = script.head {
         steps.push(Framed {
             when: When::At(at),
+            from,
             until: bytes.len(),
             tokens: 0,
             ending: None,
+            again: None,
         });
+        from = bytes.len();
     }
-    for step in script.steps {
-        let (tokens, ending) = match step.act {
-            Act::Write {
-                bytes: body,
-                tokens,
-            } => {
-                match framing {
-                    Framing::Chunked => http::chunk(&mut bytes, &body),
-                    Framing::ContentLength | Framing::UntilClose => bytes.extend(body),
-                }
-                (tokens, None)
-            }
-            Act::End(ending) => {
-                if (framing, ending) == (Framing::Chunked, Ending::Proper) {
-                    bytes.extend_from_slice(http::LAST_CHUNK);
-                }
-                (0, Some(ending))
-            }
-        };
-        let (when, until) = (step.when, bytes.len());
+    for Step { when, act } in script.steps {
+        if matches!(act, Act::Repeat { .. }) && from < bytes.len() {
+            // The head in front of it is written once.
+            steps.push(Framed {
+                when,
+                from,
+                until: bytes.len(),
+                tokens: 0,
+                ending: None,
+                again: None,
+            });
+            from = bytes.len();
+        }
+        let (tokens, ending, again) = put(&mut bytes, act, framing);
+        let until = bytes.len();
         steps.push(Framed {
             when,
+            from,
             until,
             tokens,
             ending,
+            again,
         });
+        from = until;
     }
     (bytes, steps)
+}
+
+/// Appends what one step writes.
+fn put(bytes: &mut Vec<u8>, act: Act, framing: Framing) -> (u32, Option<Ending>, Option<Again>) {
+    let (body, tokens, again) = match act {
+        Act::Write {
+            bytes: body,
+            tokens,
+        } => (body, tokens, None),
+        Act::Repeat {
+            bytes: body,
+            tokens,
+            every,
+            count,
+        } => {
+            let left = count.map(|count| count.saturating_sub(1));
+            (body, tokens, Some(Again { every, left }))
+        }
+        Act::End(ending) => {
+            let proper = matches!(ending, Ending::Proper | Ending::Stale);
+            if framing == Framing::Chunked && proper {
+                bytes.extend_from_slice(http::LAST_CHUNK);
+            }
+            return (0, Some(ending), None);
+        }
+    };
+    match framing {
+        Framing::Chunked => http::chunk(bytes, &body),
+        Framing::ContentLength | Framing::UntilClose => bytes.extend(body),
+    }
+    (tokens, None, again)
 }

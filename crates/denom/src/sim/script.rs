@@ -49,6 +49,9 @@ pub enum Ending {
     Reset,
     /// Never: the connection stays open and silent.
     Stall,
+    /// As the framing demands, and the connection seems to stay open; it is closed as soon as a
+    /// byte of another request comes.
+    Stale,
 }
 
 /// What a step does.
@@ -60,6 +63,17 @@ pub enum Act {
         bytes: Vec<u8>,
         /// Output tokens whose text these bytes bring.
         tokens: u32,
+    },
+    /// The same write again and again, which holds its bytes once.
+    Repeat {
+        /// Body bytes of one write, before framing.
+        bytes: Vec<u8>,
+        /// Output tokens that each write brings.
+        tokens: u32,
+        /// From one write to the next.
+        every: Length,
+        /// How many writes; `None` for no end.
+        count: Option<u64>,
     },
     /// The last step of every script.
     End(Ending),
@@ -80,14 +94,20 @@ pub struct Script {
     /// HTTP status.
     pub status: u16,
     /// Header names and values, without those of the framing.
-    pub headers: Vec<(&'static str, &'static str)>,
+    pub headers: Vec<(String, String)>,
     /// How the body is delimited.
     pub framing: Framing,
     /// When the head leaves.
     pub head: Head,
     /// Writes in order, then one ending.
     pub steps: Vec<Step>,
+    /// Bytes that one write to the socket takes at most, if there is such a limit: a step of more
+    /// bytes becomes several writes.
+    pub most_at_once: Option<usize>,
 }
+
+/// Of a repeat without end, the writes that a timeline shows.
+const SHOWN: u64 = 1_000;
 
 impl When {
     /// The planned time of a step: lengths since the request was fully read. `previous` is the
@@ -102,14 +122,26 @@ impl When {
 
 impl Script {
     /// Every write of the body with its planned time since the request was fully read, for a
-    /// server that answers nothing else. Bytes are those before framing.
+    /// server that answers nothing else; of a repeat without end, the first 1,000. Bytes are those
+    /// before framing.
     pub fn timeline(&self) -> Vec<(Length, &[u8])> {
-        self.planned()
-            .filter_map(|(at, step)| match &step.act {
-                Act::Write { bytes, .. } => Some((at, bytes.as_slice())),
-                Act::End(_) => None,
-            })
-            .collect()
+        let mut writes = Vec::with_capacity(self.steps.len());
+        for (at, step) in self.planned() {
+            match &step.act {
+                Act::Write { bytes, .. } => writes.push((at, bytes.as_slice())),
+                Act::Repeat {
+                    bytes,
+                    every,
+                    count,
+                    ..
+                } => {
+                    let times_of = 0..count.unwrap_or(SHOWN);
+                    writes.extend(times_of.map(|n| (at + times(*every, n), bytes.as_slice())));
+                }
+                Act::End(_) => {}
+            }
+        }
+        writes
     }
 
     /// When the head leaves, by the same rule as [`Script::timeline`].
@@ -125,14 +157,15 @@ impl Script {
     pub fn ending(&self) -> Option<(Length, Ending)> {
         self.planned().find_map(|(at, step)| match step.act {
             Act::End(ending) => Some((at, ending)),
-            Act::Write { .. } => None,
+            Act::Write { .. } | Act::Repeat { .. } => None,
         })
     }
 
-    /// Output tokens that all writes bring together.
+    /// Output tokens that all writes bring together; those of a repeat without end are left out.
     pub fn tokens(&self) -> u64 {
         let of = |step: &Step| match step.act {
             Act::Write { tokens, .. } => u64::from(tokens),
+            Act::Repeat { tokens, count, .. } => u64::from(tokens) * count.unwrap_or(0),
             Act::End(_) => 0,
         };
         self.steps.iter().map(of).sum()
@@ -140,9 +173,39 @@ impl Script {
 
     fn planned(&self) -> impl Iterator<Item = (Length, &Step)> {
         self.steps.iter().scan(Length::ZERO, |previous, step| {
-            *previous = step.when.planned(*previous, 1);
-            Some((*previous, step))
+            let at = step.when.planned(*previous, 1);
+            *previous = at + step.act.lasts();
+            Some((at, step))
         })
+    }
+}
+
+impl Act {
+    /// From the planned time of its first write to that of its last.
+    fn lasts(&self) -> Length {
+        match self {
+            Act::Repeat { every, count, .. } => {
+                times(*every, count.unwrap_or(u64::MAX).saturating_sub(1))
+            }
+            Act::Write { .. } | Act::End(_) => Length::ZERO,
+        }
+    }
+
+    /// Bytes that it holds, whatever becomes of them.
+    pub fn held(&self) -> u64 {
+        match self {
+            Act::Write { bytes, .. } | Act::Repeat { bytes, .. } => bytes.len() as u64,
+            Act::End(_) => 0,
+        }
+    }
+
+    /// Bytes of all its writes, before framing; those of a repeat without end count once.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Act::Write { bytes, .. } => bytes.len() as u64,
+            Act::Repeat { bytes, count, .. } => bytes.len() as u64 * count.unwrap_or(1),
+            Act::End(_) => 0,
+        }
     }
 }
 
@@ -184,6 +247,7 @@ mod tests {
                     act: Act::End(Ending::Cut),
                 },
             ],
+            most_at_once: None,
         };
         let expected: Vec<(Length, &[u8])> =
             vec![(millis(50), b"a"), (millis(60), b"b"), (millis(60), b"c")];

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use super::ledger::{Keeper, Ledger, Lost};
+use super::library::Library;
+use super::tls::Tls;
 pub use super::worker::Counts;
 use super::worker::Worker;
 
@@ -22,6 +24,10 @@ pub struct Config {
     pub ledger_writes: usize,
     /// Connections held at once; further ones are closed as they come, and counted.
     pub connections: usize,
+    /// Scripts besides its own.
+    pub library: Library,
+    /// Whether it speaks TLS, and how.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Config {
@@ -33,6 +39,8 @@ impl Default for Config {
             ledger_file: None,
             ledger_writes: 4_000_000,
             connections: 16_384,
+            library: Library::default(),
+            tls: None,
         }
     }
 }
@@ -45,6 +53,7 @@ pub struct Server;
 #[derive(Debug)]
 pub struct Running {
     addr: SocketAddr,
+    secured: bool,
     ledger: Ledger,
     stop: Arc<AtomicBool>,
     waker: mio::Waker,
@@ -66,8 +75,7 @@ impl Server {
     pub fn start(config: &Config) -> io::Result<Running> {
         let ledger = Ledger::new(config.ledger_writes);
         let stop = Arc::new(AtomicBool::new(false));
-        let (mut worker, waker) =
-            Worker::new(config.listen, config.connections, Arc::clone(&stop))?;
+        let (mut worker, waker) = Worker::new(config, Arc::clone(&stop))?;
         let addr = worker.addr()?;
         // Last, so that a failure above leaves no empty file behind.
         let keeper = Keeper::start(ledger.clone(), config.ledger_file.as_deref())?;
@@ -79,6 +87,7 @@ impl Server {
         })?;
         Ok(Running {
             addr,
+            secured: config.tls.is_some(),
             ledger,
             stop,
             waker,
@@ -95,7 +104,8 @@ impl Running {
 
     /// Its address as a client writes it, without a path.
     pub fn url(&self) -> String {
-        format!("http://{}", self.addr)
+        let scheme = if self.secured { "https" } else { "http" };
+        format!("{scheme}://{}", self.addr)
     }
 
     /// What it has written so far, and when.

@@ -16,8 +16,12 @@ use super::alarm;
 use super::clock::monotonic_nanos;
 use super::connection::{Connection, READ};
 use super::ledger::{End, Keeper};
+use super::library::Library;
 use super::play::{Play, Turn};
-use super::routes;
+use super::routes::{self, Known, Past};
+use super::server::Config;
+use super::tls::Tls;
+use super::wire::Wire;
 
 const LISTENER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
@@ -63,18 +67,16 @@ pub struct Worker {
     accept_at: Option<u64>,
     scratch: Box<[u8; READ]>,
     counts: Counts,
+    past: Past,
+    library: Library,
+    tls: Option<Tls>,
 }
 
 impl Worker {
-    /// A worker that listens on `listen` and holds so many connections at most, and the waker that
-    /// makes it look at `stop`.
-    pub fn new(
-        listen: SocketAddr,
-        most_connections: usize,
-        stop: Arc<AtomicBool>,
-    ) -> io::Result<(Self, Waker)> {
+    /// A worker as `config` says, and the waker that makes it look at `stop`.
+    pub fn new(config: &Config, stop: Arc<AtomicBool>) -> io::Result<(Self, Waker)> {
         let poll = Poll::new()?;
-        let mut listener = TcpListener::bind(listen)?;
+        let mut listener = TcpListener::bind(config.listen)?;
         let registry = poll.registry();
         registry.register(&mut listener, LISTENER, Interest::READABLE)?;
         let waker = Waker::new(registry, WAKER)?;
@@ -82,7 +84,7 @@ impl Worker {
             poll,
             listener,
             stop,
-            most_connections,
+            most_connections: config.connections,
             connections: Slab::new(),
             due: BinaryHeap::new(),
             active: 0,
@@ -91,6 +93,9 @@ impl Worker {
             accept_at: None,
             scratch: Box::new([0; READ]),
             counts: Counts::default(),
+            past: Past::default(),
+            library: config.library.clone(),
+            tls: config.tls.clone(),
         };
         Ok((worker, waker))
     }
@@ -190,8 +195,16 @@ impl Worker {
             self.counts.accept_errors += 1;
             return;
         }
+        let wire = match &self.tls {
+            None => Ok(Wire::Plain(stream)),
+            Some(tls) => tls.session(stream).map(|new| Wire::Secured(Box::new(new))),
+        };
+        let Ok(wire) = wire else {
+            self.counts.accept_errors += 1;
+            return;
+        };
         entry.insert(Connection::new(
-            stream,
+            wire,
             self.counts.connections,
             monotonic_nanos(),
         ));
@@ -203,7 +216,7 @@ impl Worker {
         };
         if event.is_readable() {
             connection.alive = monotonic_nanos();
-            if connection.receive(&mut self.scratch).is_err() {
+            if connection.receive(&mut self.scratch).is_err() || connection.stale {
                 return self.leave(slot, End::ClientGone, keeper);
             }
             if connection.play.is_none() {
@@ -223,10 +236,18 @@ impl Worker {
         let Some(request) = connection.next_request() else {
             return;
         };
+        if connection.stale {
+            return self.leave(slot, End::Cut, keeper);
+        }
         let received = monotonic_nanos();
-        self.counts.requests += 1;
         self.active += 1;
-        let answer = routes::answer(request, received, self.counts.requests, self.held);
+        let known = Known {
+            past: &mut self.past,
+            library: &self.library,
+            held: self.held,
+        };
+        let answer = routes::answer(request, received, known);
+        self.counts.requests = self.past.requests;
         let play = Play::new(answer, received, self.active);
         self.held += play.size();
         connection.play = Some(play);
@@ -263,6 +284,7 @@ impl Worker {
         };
         self.active -= 1;
         self.held -= play.size();
+        connection.stale = play.leaves_stale();
         let goes_on = end == End::Done && play.keeps();
         if let Some(record) = play.into_record(end) {
             keeper.enter(record);
@@ -272,9 +294,11 @@ impl Worker {
             self.due.push(Reverse((0, slot, connection.id)));
             return;
         }
-        let connection = self.connections.remove(slot);
-        if end == End::Reset {
-            connection.reset();
+        let mut connection = self.connections.remove(slot);
+        match end {
+            End::Reset => connection.reset(),
+            End::Done => connection.stream.finish(),
+            End::Cut | End::ClientGone => {}
         }
     }
 

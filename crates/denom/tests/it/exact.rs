@@ -167,7 +167,7 @@ pub(super) fn fed_in_pieces(script: &Script, mut next: impl FnMut(usize) -> usiz
     decoder.head(
         stamp(script.head_at()),
         script.status,
-        kind.map(|(_, value)| *value),
+        kind.map(|(_, value)| value.as_str()),
         None,
     );
     for (at, mut left) in script.timeline() {

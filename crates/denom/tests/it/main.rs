@@ -1,6 +1,8 @@
 //! Tests over real sockets and processes, all on loopback.
 
+mod claim;
 mod exact;
+mod faults;
 mod faults_net;
 mod hostile;
 mod instants;

@@ -16,16 +16,16 @@ const CONVERSION_NS: u64 = 10_000;
 /// the client's side covers that, so the test allows a lot of it.
 const SERVER_PAUSE_NS: u64 = 500_000_000;
 
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("denom-it-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder can be made");
         Folder(path)
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(super) fn file(&self, name: &str) -> String {
         self.0.join(name).display().to_string()
     }
 }

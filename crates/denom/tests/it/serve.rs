@@ -102,3 +102,33 @@ fn it_refuses_what_it_cannot_do() {
         "{message}"
     );
 }
+
+#[test]
+fn it_lists_every_script_and_plays_those_of_a_file() {
+    let listed = serve(&["--list"])
+        .wait_with_output()
+        .expect("it ends by itself");
+    let table = String::from_utf8(listed.stdout).expect("the table is text");
+    assert_eq!(listed.status.code(), Some(0));
+    let columns = |line: &str| line.split('\t').count();
+    assert!(table.lines().all(|line| columns(line) == 8), "{table}");
+    assert!(table.contains("\nseq-gap\t40\topenai-responses\tprotocol_error\t"));
+
+    let file = Scratch::new("script.json");
+    let json = r#"{"scripts":{"of-mine":{"steps":[{"at_us":0,"text":"a"}]}}}"#;
+    std::fs::write(&file.0, json).expect("the temporary directory can be written to");
+    let mut child = serve(&["--port", "0", "--script", &file.0.to_string_lossy()]);
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("its output is piped");
+    BufReader::new(stdout)
+        .read_line(&mut line)
+        .expect("it says where it is");
+    assert!(line.ends_with(", of-mine\n"), "{line}");
+    child.kill().expect("it still runs");
+    child.wait().expect("it ends");
+
+    std::fs::write(&file.0, "{}").expect("the temporary directory can be written to");
+    let (code, message) = refused(&["--port", "0", "--script", &file.0.to_string_lossy()]);
+    assert_eq!(code, Some(2));
+    assert!(message.contains("scripts"), "{message}");
+}

@@ -4,6 +4,9 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+mod dialects;
+mod tls;
+
 use denom::sim::ledger::{End, Record};
 use denom::sim::server::{Config, Running, Server};
 
@@ -35,8 +38,12 @@ impl Client {
     }
 
     fn ask(&mut self, body: &str) {
+        self.ask_at("/v1/chat/completions", body);
+    }
+
+    fn ask_at(&mut self, path: &str, body: &str) {
         let length = body.len();
-        let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: sim\r\nx-request-id: r-7";
+        let head = format!("POST {path} HTTP/1.1\r\nhost: sim\r\nx-request-id: r-7");
         self.send(format!("{head}\r\ncontent-length: {length}\r\n\r\n{body}").as_bytes());
     }
 

@@ -3,11 +3,11 @@
 use measure::time::Length;
 
 use super::millis;
+use super::paced::paced;
 use crate::sim::ask::Ask;
-use crate::sim::chat::{self, Chat, Kind, Usage};
-use crate::sim::replies;
 use crate::sim::script::{Ending, Script, When};
-use crate::sim::tape::{AT_ONCE, Pace, Tail, Tape, close, events, reason};
+use crate::sim::tape::{AT_ONCE, Pace, Speech, Tail, Tape};
+use crate::sim::voices::Kind;
 
 /// Ten writes, 0.05 ms apart: what a path that holds a whole answer back lets go.
 pub(super) fn bursts(ask: &Ask) -> Script {
@@ -28,12 +28,11 @@ pub(super) fn bursts(ask: &Ask) -> Script {
 pub(super) fn burst(ask: &Ask) -> Script {
     let tokens = ask.tokens();
     let when = When::At(Pace::USUAL.last(tokens));
-    let all = |chat: &Chat, out: &mut Vec<u8>| {
-        chat.role(out);
-        rest(chat, out, ask, tokens);
-    };
     Tape::new(ask)
-        .write(when, tokens, all)
+        .write(when, tokens, |speech| {
+            speech.open();
+            rest(speech, ask, tokens);
+        })
         .end(AT_ONCE, Ending::Proper)
 }
 
@@ -42,13 +41,13 @@ pub(super) fn role_burst(ask: &Ask) -> Script {
     let when = When::At(Pace::USUAL.last(tokens));
     Tape::new(ask)
         .role(millis(5))
-        .write(when, tokens, |chat, out| rest(chat, out, ask, tokens))
+        .write(when, tokens, |speech| rest(speech, ask, tokens))
         .end(AT_ONCE, Ending::Proper)
 }
 
-fn rest(chat: &Chat, out: &mut Vec<u8>, ask: &Ask, tokens: u64) {
-    events(chat, out, 0..tokens);
-    close(chat, out, ask, Tail::of(ask, tokens, 0));
+fn rest(speech: &mut Speech<'_>, ask: &Ask, tokens: u64) {
+    speech.each(0..tokens);
+    speech.close(Tail::of(ask, tokens, 0));
 }
 
 pub(super) fn first_late(ask: &Ask) -> Script {
@@ -62,13 +61,12 @@ pub(super) fn first_late(ask: &Ask) -> Script {
 pub(super) fn one_chunk(ask: &Ask) -> Script {
     let tokens = ask.tokens();
     let when = When::At(Pace::USUAL.last(tokens));
-    let all = |chat: &Chat, out: &mut Vec<u8>| {
-        chat.role(out);
-        chat.text(out, Kind::Answer, 0..tokens);
-        close(chat, out, ask, Tail::of(ask, tokens, 0));
-    };
     Tape::new(ask)
-        .write(when, tokens, all)
+        .write(when, tokens, |speech| {
+            speech.open();
+            speech.tokens(Kind::Answer, 0..tokens);
+            speech.close(Tail::of(ask, tokens, 0));
+        })
         .end(AT_ONCE, Ending::Proper)
 }
 
@@ -85,21 +83,5 @@ pub(super) fn two_clump(ask: &Ask) -> Script {
 
 pub(super) fn plain_json(ask: &Ask) -> Script {
     let tokens = ask.tokens();
-    whole(ask, Pace::USUAL.last(tokens), tokens, 0, true)
-}
-
-pub(super) fn whole(ask: &Ask, at: Length, tokens: u64, reasoning: u64, counted: bool) -> Script {
-    let usage = Usage {
-        prompt: ask.prompt_tokens,
-        completion: tokens,
-        reasoning,
-    };
-    let body = chat::whole(
-        ask,
-        tokens,
-        reasoning,
-        reason(ask, tokens),
-        counted.then_some(usage),
-    );
-    replies::reply(200, "application/json", body, at, tokens)
+    paced(Tape::whole(ask), Pace::USUAL, tokens).tail(AT_ONCE, Tail::of(ask, tokens, 0))
 }

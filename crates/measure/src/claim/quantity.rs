@@ -1,0 +1,369 @@
+//! Owns the grammar of quantities: numbers in digits or words, ranges, and the words that bound them.
+
+use serde::Serialize;
+
+use super::lex::Tok;
+
+/// Whether a stated number is a point or a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// The number itself.
+    Point,
+    /// "over", "plus", "at least": this or more.
+    AtLeast,
+    /// "up to", "under": this or less.
+    AtMost,
+    /// Two ends were given.
+    Range,
+}
+
+/// A quantity as it stands in the text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Quantity {
+    pub low: f64,
+    pub high: f64,
+    pub bound: Bound,
+    /// First token, bounding words included.
+    pub from: usize,
+    /// First token after it.
+    pub to: usize,
+}
+
+/// The quantity whose number begins at token `at`.
+pub(super) fn quantity(toks: &[Tok], at: usize) -> Option<Quantity> {
+    let (low, mut to) = number(toks, at)?;
+    let mut high = low;
+    let (mut from, mut bound) = before(toks, at);
+    let word = |i: usize| toks.get(i).and_then(Tok::word);
+    let sign = |i: usize| toks.get(i).and_then(Tok::sign);
+    let joins = sign(to) == Some('-') || matches!(word(to), Some("to" | "through"));
+    let between = from_word(toks, at, "between") && word(to) == Some("and");
+    // "went from 900 to 2,700" is a change: the second number is the claim.
+    if joins && is_change(toks, at) {
+        return None;
+    }
+    if (joins || between)
+        && let Some((upper, after)) = number(toks, to + 1)
+        && upper > 0.0
+    {
+        // "4-8k": the multiplier belongs to both.
+        let both = if low > upper / 1e3 || low >= 1e3 {
+            low
+        } else {
+            scaled(low, upper)
+        };
+        if both <= upper {
+            (high, bound, to) = (upper, Bound::Range, after);
+            if from_word(toks, at, "between") || from_word(toks, at, "from") {
+                from = from.min(at - 1);
+            }
+            return Some(Quantity {
+                low: both,
+                high,
+                bound,
+                from,
+                to,
+            });
+        }
+    }
+    let more = match (sign(to), word(to), word(to + 1)) {
+        (Some('+'), ..) if toks.get(to + 1).is_none_or(|t| t.number().is_none()) => Some(1),
+        (_, Some("plus"), next) if !matches!(next, Some("output" | "input" | "prompt")) => Some(1),
+        (_, Some("or" | "and"), Some("more" | "up" | "above" | "higher" | "better")) => Some(2),
+        _ => None,
+    };
+    if let Some(taken) = more {
+        (bound, to) = (Bound::AtLeast, to + taken);
+    }
+    Some(Quantity {
+        low,
+        high,
+        bound,
+        from,
+        to,
+    })
+}
+
+/// `low` with the multiplier of `upper`, if that puts it in order; "4 to 8k" means thousands.
+fn scaled(low: f64, upper: f64) -> f64 {
+    [1e3, 1e6, 1e9]
+        .into_iter()
+        .filter(|factor| upper >= *factor && low * factor <= upper && low * factor * 20.0 > upper)
+        .map(|factor| low * factor)
+        .next()
+        .unwrap_or(low)
+}
+
+fn is_change(toks: &[Tok], at: usize) -> bool {
+    let verb = |i: usize| {
+        matches!(
+            toks.get(i).and_then(Tok::word),
+            Some(
+                "went"
+                    | "goes"
+                    | "rose"
+                    | "grew"
+                    | "increased"
+                    | "increases"
+                    | "improved"
+                    | "jumped"
+                    | "moved"
+                    | "up"
+                    | "raised"
+                    | "dropped"
+                    | "fell"
+                    | "climbed"
+                    | "boosted"
+                    | "cut"
+                    | "reduced"
+                    | "doubled"
+                    | "increase"
+                    | "improvement"
+                    | "jump"
+            )
+        )
+    };
+    from_word(toks, at, "from") && at > 1 && (at.saturating_sub(4)..at - 1).any(verb)
+}
+
+fn from_word(toks: &[Tok], at: usize, word: &str) -> bool {
+    at > 0 && toks[at - 1].word() == Some(word)
+}
+
+const PAST: [&[&str]; 20] = [
+    &["more", "than"],
+    &["at", "least"],
+    &["north", "of"],
+    &["upwards", "of"],
+    &["in", "excess", "of"],
+    &["no", "less", "than"],
+    &["over"],
+    &["above"],
+    &["exceeding"],
+    &["exceeds"],
+    &["exceed"],
+    &["exceeded"],
+    &["beyond"],
+    &["surpasses"],
+    &["surpassing"],
+    &["surpassed"],
+    &["topping"],
+    &["tops"],
+    &["past"],
+    &["breaking"],
+];
+const WITHIN: [&[&str]; 12] = [
+    &["up", "to"],
+    &["as", "much", "as"],
+    &["as", "many", "as"],
+    &["as", "high", "as"],
+    &["as", "fast", "as"],
+    &["at", "most"],
+    &["no", "more", "than"],
+    &["less", "than"],
+    &["fewer", "than"],
+    &["not", "more", "than"],
+    &["under"],
+    &["below"],
+];
+
+/// The bounding words that end before token `at`.
+fn before(toks: &[Tok], at: usize) -> (usize, Bound) {
+    // "over a thousand": the article belongs to the number and is part of it.
+    let ends = |phrase: &[&str]| {
+        at >= phrase.len()
+            && phrase
+                .iter()
+                .zip(&toks[at - phrase.len()..at])
+                .all(|(want, tok)| tok.word() == Some(want))
+    };
+    if at > 0 {
+        match toks[at - 1].sign() {
+            Some('>' | '≥') => return (at - 1, Bound::AtLeast),
+            Some('<' | '≤') => return (at - 1, Bound::AtMost),
+            Some('=') if at > 1 && toks[at - 2].sign() == Some('>') => {
+                return (at - 2, Bound::AtLeast);
+            }
+            Some('=') if at > 1 && toks[at - 2].sign() == Some('<') => {
+                return (at - 2, Bound::AtMost);
+            }
+            _ => {}
+        }
+    }
+    // "no more than" before "more than".
+    if let Some(phrase) = WITHIN.iter().find(|phrase| ends(phrase)) {
+        return (at - phrase.len(), Bound::AtMost);
+    }
+    if let Some(phrase) = PAST.iter().find(|phrase| ends(phrase)) {
+        return (at - phrase.len(), Bound::AtLeast);
+    }
+    (at, Bound::Point)
+}
+
+/// A bare number at `at` and the token after it.
+pub(super) fn number(toks: &[Tok], at: usize) -> Option<(f64, usize)> {
+    if let Some(value) = toks.get(at)?.number() {
+        let (factor, to) = magnitude(toks, at + 1);
+        return Some((value * factor, to));
+    }
+    match toks[at].word()? {
+        "a" if is_magnitude(toks, at + 1) => {
+            let (factor, to) = magnitude(toks, at + 1);
+            Some((factor, to))
+        }
+        "half" => {
+            let article = toks.get(at + 1).and_then(Tok::word) == Some("a");
+            let (factor, to) = magnitude(toks, at + 1 + usize::from(article));
+            (factor > 1.0).then_some((factor / 2.0, to))
+        }
+        _ => in_words(toks, at),
+    }
+}
+
+fn factor_of(word: &str) -> Option<f64> {
+    Some(match word {
+        "dozen" => 12.0,
+        "hundred" => 1e2,
+        "thousand" | "k" => 1e3,
+        "million" | "mn" | "mio" => 1e6,
+        "billion" | "bn" => 1e9,
+        "trillion" => 1e12,
+        _ => return None,
+    })
+}
+
+fn is_magnitude(toks: &[Tok], at: usize) -> bool {
+    toks.get(at)
+        .and_then(Tok::word)
+        .and_then(factor_of)
+        .is_some()
+}
+
+/// The product of multiplier words from `at` on: "thousand", "hundred thousand".
+fn magnitude(toks: &[Tok], mut at: usize) -> (f64, usize) {
+    let mut product = 1.0;
+    // "1.5 M tokens": a lone capital was lowered by the lexer, so a noun has to follow.
+    if let Some("m") = toks.get(at).and_then(Tok::word)
+        && toks
+            .get(at + 1)
+            .and_then(Tok::word)
+            .is_some_and(|w| w.starts_with("tok") || w == "tps")
+    {
+        return (1e6, at + 1);
+    }
+    while let Some(factor) = toks.get(at).and_then(Tok::word).and_then(factor_of) {
+        product *= factor;
+        at += 1;
+    }
+    (product, at)
+}
+
+fn small(word: &str) -> Option<f64> {
+    const WORDS: [&str; 20] = [
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+    ];
+    const TENS: [&str; 8] = [
+        "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+    ];
+    let at = |list: &[&str]| list.iter().position(|w| *w == word).map(|i| i as f64);
+    at(&WORDS).or(at(&TENS).map(|i| (i + 2.0) * 10.0))
+}
+
+/// "two thousand four hundred and fifty".
+fn in_words(toks: &[Tok], from: usize) -> Option<(f64, usize)> {
+    let word = |i: usize| toks.get(i).and_then(Tok::word);
+    let (mut sum, mut group, mut at) = (0.0, small(word(from)?)?, from + 1);
+    loop {
+        let joined = usize::from(word(at) == Some("and") && group >= 100.0);
+        match word(at + joined) {
+            Some("dozen") if joined == 0 => group *= 12.0,
+            Some("hundred") if joined == 0 => group *= 100.0,
+            Some(next) if joined == 0 && factor_of(next).is_some() => {
+                sum += group * factor_of(next).unwrap_or(1.0);
+                group = 0.0;
+            }
+            Some(next) => match small(next) {
+                Some(ones)
+                    if group == 0.0 || ones < 10.0 && group % 10.0 == 0.0 && group >= 20.0 =>
+                {
+                    group += ones;
+                }
+                Some(tens) if group >= 100.0 && group % 100.0 == 0.0 => group += tens,
+                _ => break,
+            },
+            None => break,
+        }
+        at += 1 + joined;
+    }
+    Some((sum + group, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lex::lex;
+    use super::*;
+
+    fn read(text: &str) -> Option<(f64, f64, Bound)> {
+        let toks = lex(text);
+        (0..toks.len())
+            .find_map(|at| quantity(&toks, at))
+            .map(|q| (q.low, q.high, q.bound))
+    }
+
+    #[test]
+    fn numbers_in_digits_and_in_words() {
+        for (text, value) in [
+            ("sixteen", 16.0),
+            ("twenty-four", 24.0),
+            ("two thousand four hundred", 2_400.0),
+            ("one hundred and twenty", 120.0),
+            ("a thousand", 1_000.0),
+            ("half a million", 500_000.0),
+            ("two dozen", 24.0),
+            ("1.5 million", 1_500_000.0),
+            ("22.3k", 22_300.0),
+            ("3 hundred thousand", 300_000.0),
+            ("1,024", 1_024.0),
+        ] {
+            assert_eq!(read(text), Some((value, value, Bound::Point)), "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_and_ranges() {
+        for (text, low, high, bound) in [
+            ("500 plus", 500.0, 500.0, Bound::AtLeast),
+            ("500+", 500.0, 500.0, Bound::AtLeast),
+            ("more than a thousand", 1e3, 1e3, Bound::AtLeast),
+            ("no more than 30", 30.0, 30.0, Bound::AtMost),
+            ("up to 30", 30.0, 30.0, Bound::AtMost),
+            (">= 30", 30.0, 30.0, Bound::AtLeast),
+            ("4-8", 4.0, 8.0, Bound::Range),
+            ("between four and eight", 4.0, 8.0, Bound::Range),
+            ("4 to 8k", 4e3, 8e3, Bound::Range),
+            ("50 to 100", 50.0, 100.0, Bound::Range),
+        ] {
+            assert_eq!(read(text), Some((low, high, bound)), "{text}");
+        }
+    }
+}
