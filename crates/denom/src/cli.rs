@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::api::Api;
+use measure::probe;
 use measure::prompt::Lengths;
 
+use crate::commands::audit::AuditArgs;
 use crate::commands::claim::StreamsFlag;
 use crate::commands::serve::ServeArgs;
 use crate::config::values::{Concurrency, Requests, Time, WarmupFlag};
@@ -29,8 +31,14 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Read a stated number: what it says, what it leaves out, what it means per stream and in all
     Claim(Box<ClaimArgs>),
+    /// Does this path stream, which hop holds it back, and how fast is the model behind it?
+    Probe(Box<ProbeArgs>),
     /// Print the page of a run from its record file alone
     Report(ReportArgs),
+    /// Sum up a log of work by parallel workers: the rate of all, of one, and how many at once
+    Tally(TallyArgs),
+    /// Read result files, other tools' and denom's own, and say what does not hold
+    Audit(AuditArgs),
     /// Run the simulated server alone
     Serve(ServeArgs),
     /// Print shell completions
@@ -54,6 +62,23 @@ pub enum Format {
     Markdown,
     /// For a spreadsheet
     Csv,
+}
+
+/// How a report is printed: as a page, or in another tool's layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For a person at a terminal
+    Text,
+    /// One JSON object, see `denom report --schema`
+    Json,
+    /// For a README or an issue
+    Markdown,
+    /// For a spreadsheet
+    Csv,
+    /// One line a level, in the layout of vLLM's benchmark
+    VllmJson,
+    /// One line a level, in the layout of AIPerf's summary
+    AiperfJson,
 }
 
 /// Reads the name of an API, and lists all names in help and refusals.
@@ -190,6 +215,104 @@ pub struct ClaimArgs {
     pub endpoint: EndpointArgs,
 }
 
+/// Units of times that are numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TimeUnitName {
+    /// Seconds
+    S,
+    /// Milliseconds
+    Ms,
+    /// Microseconds
+    Us,
+    /// Nanoseconds
+    Ns,
+}
+
+/// Units of durations that are numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DurationUnitName {
+    /// Seconds
+    S,
+    /// Milliseconds
+    Ms,
+    /// Microseconds
+    Us,
+    /// Nanoseconds
+    Ns,
+    /// Minutes
+    Min,
+    /// Hours
+    H,
+}
+
+/// Bases of time that rates are shown in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PerName {
+    /// A second
+    Second,
+    /// A minute
+    Minute,
+    /// An hour
+    Hour,
+    /// A day
+    Day,
+}
+
+/// Flags of `denom tally`.
+#[derive(Debug, Args)]
+pub struct TallyArgs {
+    /// CSV with a header, or JSON lines; - is stdin
+    #[arg(value_name = "FILE", required_unless_present = "schema")]
+    pub file: Option<PathBuf>,
+    /// Column with the start of each piece of work
+    #[arg(long, value_name = "COL", required_unless_present = "schema")]
+    pub start: Option<String>,
+    /// Column with its end
+    #[arg(
+        long,
+        value_name = "COL",
+        required_unless_present_any = ["duration", "schema"],
+        conflicts_with = "duration"
+    )]
+    pub end: Option<String>,
+    /// Column with its duration, instead of an end
+    #[arg(long, value_name = "COL")]
+    pub duration: Option<String>,
+    /// Column with who did it
+    #[arg(long, value_name = "COL")]
+    pub worker: Option<String>,
+    /// Column with how much it was [default: one a row]
+    #[arg(long, value_name = "COL")]
+    pub units: Option<String>,
+    /// What is counted [default: the name of the --units column, else rows]
+    #[arg(long, value_name = "NAME")]
+    pub unit: Option<String>,
+    /// Unit of times that are numbers [default: by magnitude]
+    #[arg(long, value_enum, value_name = "UNIT")]
+    pub time_unit: Option<TimeUnitName>,
+    /// Unit of durations that are numbers
+    #[arg(
+        long,
+        value_enum,
+        value_name = "UNIT",
+        default_value = "s",
+        requires = "duration"
+    )]
+    pub duration_unit: DurationUnitName,
+    /// Length of the window that the peak is found in [default: the longest of which 20 fit]
+    #[arg(long, value_name = "TIME")]
+    pub peak_window: Option<Time>,
+    /// Base of time on the page [default: by the size of the rates]
+    #[arg(long, value_enum, value_name = "TIME")]
+    pub per: Option<PerName>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = ClaimFormat::Text)]
+    pub format: ClaimFormat,
+    /// Print the JSON schema of --format json
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
+}
+
 /// Flags of `denom report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -197,8 +320,8 @@ pub struct ReportArgs {
     #[arg(required_unless_present = "schema", value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub format: ReportFormat,
     /// Single requests with their evidence
     #[arg(long)]
     pub rows: bool,
@@ -315,6 +438,14 @@ pub struct EndpointArgs {
     )]
     pub min_interval: Time,
 
+    /// Over which connection
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+}
+
+/// Flags of the connection to an endpoint.
+#[derive(Debug, Clone, Args)]
+pub struct ConnectionArgs {
     /// Header of each request: 'Name: value'
     #[arg(long, value_name = "HEADER", help_heading = "Connection")]
     pub header: Vec<String>,
@@ -338,6 +469,91 @@ pub struct EndpointArgs {
     /// How arrivals are stamped
     #[arg(long, value_enum, default_value_t = StampName::Kernel, help_heading = "Connection")]
     pub stamp: StampName,
+}
+
+/// Flags of `denom probe`.
+#[derive(Debug, Args)]
+pub struct ProbeArgs {
+    /// The endpoint: http://localhost:8000, …/v1, or the full path
+    pub url: String,
+    /// Another way to the same server, asked in turns: which side changes the shape?
+    #[arg(long, value_name = "URL2")]
+    pub direct: Option<String>,
+    /// Ask again as SDKs do, which offer compression: does that change the shape?
+    #[arg(long)]
+    pub as_sdk: bool,
+    /// Model [default: the only one the server lists]
+    #[arg(short, long)]
+    pub model: Option<String>,
+    /// API [default: by the URL's path, else asked of the server]
+    #[arg(long, value_parser = api_parser())]
+    pub api: Option<Api>,
+
+    /// Three output lengths to ask for [default: 16,64,256, shorter for a slow server]
+    #[arg(long, value_name = "A,B,C", help_heading = "Requests")]
+    pub lengths: Option<probe::plan::Lengths>,
+    /// Input tokens: 48, normal(48,8) or uniform(40,60)
+    #[arg(
+        long,
+        value_name = "LENGTH",
+        default_value = "48",
+        conflicts_with = "prompts",
+        help_heading = "Requests"
+    )]
+    pub input_tokens: Lengths,
+    /// Prompts, one JSON object a line with `prompt` or `messages`
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub prompts: Option<PathBuf>,
+    /// JSON object merged into each request's body
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub body: Option<PathBuf>,
+    /// Seed of prompts and order
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
+    pub seed: u64,
+    /// The longest without content: a path that holds back is silent until its end
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "120s",
+        help_heading = "Requests"
+    )]
+    pub timeout: Time,
+
+    /// How the endpoint is reached
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+
+    /// Keep prompts and answers in the record file
+    #[arg(long, requires = "output", help_heading = "Output")]
+    pub keep_text: bool,
+    /// Record file [default: none]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the record file
+    #[arg(long, requires = "output", help_heading = "Output")]
+    pub force: bool,
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t = ProbeFormat::Text, help_heading = "Output")]
+    pub format: ProbeFormat,
+    /// Print the plan, its cost and one request; send nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+    /// No progress on stderr
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// How the probe's page is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProbeFormat {
+    /// For a person at a terminal
+    Text,
+    /// One JSON object, see docs/schema/probe-1.json
+    Json,
+    /// For a README or an issue
+    Markdown,
+    /// For a CI server: one test case a side
+    Junit,
 }
 
 /// Flags of `denom run`.

@@ -9,7 +9,7 @@ use crate::page::escape;
 
 /// Done; numbers valid.
 pub const DONE: u8 = 0;
-/// Done; a claim or a requirement failed.
+/// Done; a claim, a path or a requirement failed, or an audit found faults.
 pub const FAILED: u8 = 1;
 /// Usage or configuration error; nothing was measured.
 pub const USAGE: u8 = 2;

@@ -40,8 +40,39 @@ pub fn read_with_tail(file: Option<&Path>, bytes: u64, tail: &[u8]) -> Result<Ru
 }
 
 fn read_from(source: impl Read, guards: Option<Guards>) -> Result<Run, String> {
-    let mut source = BufReader::with_capacity(256 << 10, source);
     let mut reader = Reader::new(guards);
+    each_line(source, |text| {
+        reader.line(text).map_err(|error| error.to_string())
+    })?;
+    reader.finish().map_err(|error| error.to_string())
+}
+
+/// Gives each line of a file that took only `bytes`, and of the rest in `tail`, to `take`.
+///
+/// # Errors
+/// With code 2 where the file cannot be read, or `take` refuses a line.
+pub fn lines(
+    file: Option<&Path>,
+    bytes: u64,
+    tail: &[u8],
+    take: impl FnMut(&[u8]) -> Result<(), String>,
+) -> Result<(), Failure> {
+    let failed =
+        |text: String| Failure::usage(format!("the run's own records cannot be read: {text}"));
+    match file {
+        Some(file) => {
+            let open = std::fs::File::open(file).map_err(|error| failed(error.to_string()))?;
+            each_line(open.take(bytes).chain(tail), take).map_err(failed)
+        }
+        None => each_line(tail, take).map_err(failed),
+    }
+}
+
+fn each_line(
+    source: impl Read,
+    mut take: impl FnMut(&[u8]) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut source = BufReader::with_capacity(256 << 10, source);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -50,12 +81,11 @@ fn read_from(source: impl Read, guards: Option<Guards>) -> Result<Run, String> {
             .take(LINE_LIMIT)
             .read_until(b'\n', &mut line);
         match read.map_err(|error| error.to_string())? {
-            0 => break,
+            0 => return Ok(()),
             n if n as u64 == LINE_LIMIT => return Err("a line is longer than 256 MiB".into()),
             _ => {}
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
-        reader.line(text).map_err(|error| error.to_string())?;
+        take(text)?;
     }
-    reader.finish().map_err(|error| error.to_string())
 }

@@ -50,6 +50,8 @@ pub enum Rule {
     BetweenArrivals,
     /// The time that requests spent in flight, summed over the window.
     InFlight,
+    /// The slope of sent-to-end over output, times the output between the outer lengths.
+    SlopeOfSentToEnd,
     /// From a first content to the end: the formula that fails on a burst, shown as a warning.
     FirstContentToEnd,
     /// The time the server itself gives.
@@ -77,6 +79,7 @@ impl Rule {
             Rule::PlannedToEnd => "planned to end",
             Rule::BetweenArrivals => "arrival to arrival",
             Rule::InFlight => "time in flight inside the window",
+            Rule::SlopeOfSentToEnd => "slope of sent to end over output",
             Rule::FirstContentToEnd => "first content to end",
             Rule::Declared => "as the server declares it",
             Rule::Connecting => "opening the connection",

@@ -1,9 +1,10 @@
 //! Owns the way from stamped bytes to a trace: which event each read completed, and what it held.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::api::{self, Api, Event, Framing, Reader, clip};
-use crate::frames::{Frames, Item, Limits, json_array, ndjson, nesting, sse};
+use crate::frames::{BYTE_ORDER_MARK, Frames, Item, Limits, json_array, ndjson, nesting, sse};
 use crate::inflate::{Fault, Inflater};
 use crate::scrub::Scrub;
 use crate::stamp::Stamp;
@@ -20,6 +21,13 @@ const READS_LIMIT: usize = 1_000_000;
 const TEXT_LIMIT: usize = 4 << 20;
 /// Most bytes kept of a server's message.
 const MESSAGE_LIMIT: usize = 200;
+/// Bytes of an event from which its nesting is looked at before it is parsed: what is shorter
+/// cannot nest deep enough to cost anything.
+const LARGE: usize = 16 << 10;
+/// Bytes at the start of a body that decide what it is.
+const SNIFFED: usize = 4096;
+/// How a stream of events may start.
+const EVENT_LIKE: [&[u8]; 6] = [b"data", b"event", b":", b"id", b"retry", b"error"];
 /// Deepest nesting of an event's JSON that is read.
 const NESTING_LIMIT: u32 = 128;
 
@@ -55,8 +63,8 @@ pub struct Decoder {
 
 #[derive(Debug)]
 enum Mode {
-    /// Nothing of the body has come.
-    Undecided,
+    /// Not enough of the body has come to tell what it is: what has come.
+    Undecided(Vec<u8>),
     /// Events.
     Events(Frames),
     /// One body, read at its end.
@@ -105,7 +113,7 @@ impl Decoder {
     pub fn new(options: Options, mut trace: Trace) -> Self {
         trace.text = options.keep_text.then(String::new);
         Decoder {
-            mode: Mode::Undecided,
+            mode: Mode::Undecided(Vec::new()),
             inflater: None,
             reading: Reading {
                 reader: (options.api.dialect().reader)(),
@@ -197,9 +205,25 @@ impl Decoder {
 
     fn plain(&mut self, stamp: Stamp, bytes: &[u8]) {
         let reading = &mut self.reading;
-        if matches!(self.mode, Mode::Undecided) {
-            self.mode = reading.sniff(bytes);
+        if let Mode::Undecided(held) = &mut self.mode {
+            let start = match held.is_empty() {
+                true => Cow::Borrowed(bytes),
+                false => Cow::Owned([held, bytes].concat()),
+            };
+            match reading.sniff(&start, false) {
+                Some(mode) => {
+                    self.mode = mode;
+                    self.decided(stamp, &start);
+                }
+                None => *held = start.into_owned(),
+            }
+            return;
         }
+        self.decided(stamp, bytes);
+    }
+
+    fn decided(&mut self, stamp: Stamp, bytes: &[u8]) {
+        let reading = &mut self.reading;
         match &mut self.mode {
             Mode::Events(frames) => {
                 let fed = frames.feed(bytes, |item| reading.item(stamp, item));
@@ -211,7 +235,10 @@ impl Decoder {
                 reading.over("the body is longer than 16 MiB");
             }
             Mode::Whole(whole) => whole.extend_from_slice(bytes),
-            Mode::Other | Mode::Undecided => {}
+            Mode::Other if reading.trace.bytes > WHOLE_LIMIT as u64 => {
+                reading.over("the body is of no use, and longer than 16 MiB");
+            }
+            Mode::Other | Mode::Undecided(_) => {}
         }
     }
 
@@ -224,6 +251,14 @@ impl Decoder {
     pub fn close(mut self, transport: Transport, at: Option<Instant>) -> Trace {
         let reading = &mut self.reading;
         let stamp = reading.current.as_ref().map(|(stamp, _)| *stamp);
+        if let (Mode::Undecided(held), Some(stamp)) = (&mut self.mode, stamp)
+            && !held.is_empty()
+        {
+            let held = std::mem::take(held);
+            self.mode = reading.sniff(&held, true).unwrap_or(Mode::Other);
+            self.decided(stamp, &held);
+        }
+        let reading = &mut self.reading;
         match &mut self.mode {
             Mode::Events(frames) => {
                 if let Some(stamp) = stamp
@@ -236,7 +271,7 @@ impl Decoder {
                 }
             }
             Mode::Whole(whole) => reading.whole(whole),
-            Mode::Undecided | Mode::Other => {}
+            Mode::Undecided(_) | Mode::Other => {}
         }
         self.reading.close(transport, at)
     }
@@ -256,17 +291,28 @@ impl Reading {
         self.progress.stop = true;
     }
 
-    /// Whether a body is a stream of events, one whole body, or neither.
-    fn sniff(&mut self, bytes: &[u8]) -> Mode {
+    /// Whether a body is a stream of events, one whole body, or neither; `None` while more of it
+    /// could still decide. However the body is cut, the same bytes decide.
+    fn sniff(&mut self, bytes: &[u8], is_all: bool) -> Option<Mode> {
+        let more_may_come = !is_all && bytes.len() < SNIFFED;
+        let bytes = &bytes[..bytes.len().min(SNIFFED)];
         let start = bytes
-            .strip_prefix(b"\xEF\xBB\xBF")
+            .strip_prefix(BYTE_ORDER_MARK)
             .unwrap_or(bytes)
             .trim_ascii_start();
+        let begins = |word: &[u8]| start.len() < word.len() && word.starts_with(start);
+        let is_open = begins(BYTE_ORDER_MARK)
+            || (self.kind != Kind::EventStream && EVENT_LIKE.iter().any(|name| begins(name)));
+        if more_may_come && is_open {
+            return None;
+        }
+        Some(self.mode(start))
+    }
+
+    fn mode(&mut self, start: &[u8]) -> Mode {
         let limits = Limits::default();
         let framing = self.options.api.dialect().framing;
-        let event_like = [&b"data"[..], b"event", b":", b"id", b"retry", b"error"];
         match (start.first(), framing) {
-            (None, _) if bytes.is_empty() => Mode::Undecided,
             (Some(b'{'), Framing::Ndjson) => {
                 self.trace.body = Body::Stream;
                 Mode::Events(Frames::Ndjson(ndjson::Parser::new(limits)))
@@ -281,7 +327,7 @@ impl Reading {
                 Mode::Other
             }
             _ if self.kind == Kind::EventStream => self.events(limits),
-            _ if event_like.iter().any(|name| start.starts_with(name)) => {
+            _ if EVENT_LIKE.iter().any(|name| start.starts_with(name)) => {
                 self.trace.note(Oddity::ContentType);
                 self.events(limits)
             }
@@ -359,6 +405,10 @@ impl Reading {
     }
 
     fn item(&mut self, stamp: Stamp, item: Item<'_>) {
+        // Past a limit nothing counts, whether or not the same read brought more.
+        if self.limit.is_some() {
+            return;
+        }
         self.trace.first_event.get_or_insert(stamp.at);
         match item {
             Item::Comment => self.trace.comments += 1,
@@ -399,8 +449,11 @@ impl Reading {
     }
 
     fn event(&mut self, stamp: Stamp, name: &[u8], data: &[u8], terminated: bool) {
+        if data.len() > LARGE && nesting(data) > NESTING_LIMIT {
+            return self.over("the JSON of an event is nested deeper than 128 brackets");
+        }
         let text = String::from_utf8_lossy(data);
-        if matches!(text, std::borrow::Cow::Owned(_)) {
+        if matches!(text, Cow::Owned(_)) {
             self.trace.note(Oddity::TextRepaired);
         }
         let counts = terminated && !self.trace.sentinel;
@@ -426,6 +479,11 @@ impl Reading {
     }
 
     fn error(&mut self, error: ServerError) {
+        if self.trace.sentinel {
+            // The answer is over, and an error behind it is not the answer's.
+            self.trace.note(Oddity::PostDoneData);
+            return;
+        }
         if self.trace.error.is_none() {
             let clean = |text: &str| clip(&self.options.scrub.apply(text), MESSAGE_LIMIT);
             let error = ServerError {
@@ -439,7 +497,7 @@ impl Reading {
     fn take(&mut self, stamp: Stamp, event: Event) {
         if self.trace.sentinel {
             // The answer is over: what follows is noted and changes nothing.
-            if event.is_content() {
+            if event.is_content() || event.error.is_some() {
                 self.trace.note(Oddity::PostDoneData);
             }
             return;
@@ -475,8 +533,17 @@ impl Reading {
         };
         if event.sentinel {
             self.trace.sentinel = true;
+            self.unless_finished();
             self.trace.end = Some(stamp.at);
             self.progress.terminal = true;
+        }
+    }
+
+    /// A finish counts only where all that began has one, when the answer is over: what comes
+    /// behind its terminal event changes nothing.
+    fn unless_finished(&mut self) {
+        if !self.reader.is_finished() {
+            self.trace.finish_reason = None;
         }
     }
 
@@ -558,8 +625,8 @@ impl Reading {
         if ended && self.trace.end.is_none() {
             self.trace.end = at.or(self.last);
         }
-        if !self.reader.is_finished() {
-            self.trace.finish_reason = None;
+        if !self.trace.sentinel {
+            self.unless_finished();
         }
         self.whole_line();
         self.trace.text = self.trace.text.map(|text| self.options.scrub.apply(&text));

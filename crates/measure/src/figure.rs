@@ -177,6 +177,41 @@ impl Figure {
         }
     }
 
+    /// The time that one unit of a rate takes, in seconds: the rate upside down, on its basis.
+    pub fn time_each<U: Unit, S: Scope, M: Metric>(
+        metric: &'static str,
+        rate: &Rate<U, S, M>,
+        source: Source,
+    ) -> Self {
+        let figure = Figure::of(rate, source);
+        Figure {
+            metric,
+            value: figure.value.map(|value| 1.0 / value),
+            unit: format!("s/{}", U::NAME),
+            ..figure
+        }
+    }
+
+    /// No time for one unit, and why.
+    pub fn time_each_withheld<U: Unit, S: Scope, M: Metric>(
+        metric: &'static str,
+        why: Withheld,
+        population: Population,
+        load: Load,
+    ) -> Self {
+        Figure {
+            metric,
+            unit: format!("s/{}", U::NAME),
+            ..Figure::withheld::<U, S, M>(why, None, population, load)
+        }
+    }
+
+    /// With its interval, in the unit of the value.
+    pub fn with_interval(mut self, ci95: Option<[f64; 2]>) -> Self {
+        self.ci95 = ci95;
+        self
+    }
+
     /// With the range that apportioned tokens leave open.
     pub fn with_range(mut self, range: Option<[f64; 2]>) -> Self {
         self.range = range;
@@ -207,6 +242,16 @@ impl Figure {
     /// The range that apportioned tokens leave open.
     pub fn range(&self) -> Option<[f64; 2]> {
         self.range
+    }
+
+    /// Its 95 % interval.
+    pub fn interval95(&self) -> Option<[f64; 2]> {
+        self.ci95
+    }
+
+    /// What kind of evidence it is.
+    pub fn evidence(&self) -> Evidence {
+        self.evidence
     }
 
     /// The metric's name.

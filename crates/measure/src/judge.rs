@@ -372,7 +372,7 @@ pub fn outcome(trace: &Trace) -> Outcome {
     match trace.finish_reason {
         None => Failed(Failure::Truncated),
         Some(Finish::Error) => Failed(Failure::ServerError),
-        Some(Finish::Filter) if !has_content => Failed(Failure::Blocked),
+        Some(Finish::Filter) => Failed(Failure::Blocked),
         Some(_) if !has_content => Failed(Failure::Empty),
         Some(_) => Outcome::Ok,
     }

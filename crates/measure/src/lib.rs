@@ -4,16 +4,19 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod audit;
 pub mod basis;
 pub mod claim;
 pub mod count;
 pub mod decode;
+pub mod export;
 pub mod figure;
 pub mod frames;
 mod inflate;
 pub mod judge;
 pub mod level;
 pub mod plan;
+pub mod probe;
 pub mod prompt;
 pub mod quantile;
 pub mod rate;
@@ -23,6 +26,7 @@ pub mod rows;
 pub mod scrub;
 pub mod stamp;
 pub mod stated;
+pub mod tally;
 pub mod time;
 pub mod tokens;
 pub mod trace;

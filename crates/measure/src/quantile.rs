@@ -18,6 +18,12 @@ impl Quantile {
     ];
     /// The median.
     pub const MEDIAN: Quantile = Quantile(500);
+    /// The 90th percentile.
+    pub const P90: Quantile = Quantile(900);
+    /// The 95th percentile.
+    pub const P95: Quantile = Quantile(950);
+    /// The 99th percentile.
+    pub const P99: Quantile = Quantile(990);
 
     /// `p50`, `p99`, …
     pub fn name(self) -> String {

@@ -37,6 +37,8 @@ metrics! {
     RatioOfSums = "ratio_of_sums";
     /// Output over first content to end: what fails on a burst; shown only as a warning.
     Naive = "naive";
+    /// Output over the time it adds to an answer, from answers of several lengths.
+    InferredGeneration = "inferred_generation_rate";
     /// Requests that met every objective, over the window.
     Goodput = "goodput";
 }

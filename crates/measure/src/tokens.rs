@@ -114,18 +114,17 @@ fn settle(usage: &Usage, trace: &Trace) -> Tokens {
         cached: usage.cached,
         ..NONE
     };
+    if usage.bad {
+        tokens.inconsistent = Some("a stated token count is no count".into());
+    }
     let Some(output) = usage.output else {
-        if usage.bad {
-            tokens.inconsistent = Some("a stated token count is no count".into());
-        }
         return tokens;
     };
     let reasoning = usage.reasoning.unwrap_or(0);
     let billed = match (usage.input, usage.total) {
-        (Some(input), Some(total)) if input.saturating_add(output) != total => {
-            let with_reasoning = input.saturating_add(output).saturating_add(reasoning);
-            if with_reasoning != total {
-                let sum = input.saturating_add(output);
+        (Some(input), Some(total)) if input.checked_add(output) != Some(total) => {
+            let sum = input.saturating_add(output);
+            if sum.checked_add(reasoning) != Some(total) {
                 tokens.inconsistent = Some(format!(
                     "usage states {total} tokens in all, and {input} of input and {output} of output make {sum}"
                 ));
@@ -421,6 +420,16 @@ mod tests {
                 .inconsistent
                 .is_some()
         );
+    }
+
+    #[test]
+    fn a_count_that_is_none_spoils_those_beside_it() {
+        let usage = Usage {
+            bad: true,
+            ..output(2)
+        };
+        let (tokens, shares) = counted(reads(&[(1, 4), (1, 5)]), usage, Finish::Stop);
+        assert!(tokens.inconsistent.is_some() && shares.is_empty());
     }
 
     #[test]

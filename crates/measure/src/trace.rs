@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::probe::head::Head;
 use crate::stamp::StampSource;
 use crate::time::{Instant, Length};
 
@@ -425,6 +426,9 @@ pub struct Trace {
     /// Tokens of the text that arrived, counted after the run by the header's vocabulary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<u64>,
+    /// What the head of the answer says of the path; noted by a probe only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<Box<Head>>,
     /// The text that arrived, where it was to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -474,6 +478,7 @@ impl Trace {
             asked_input: None,
             reads: Vec::new(),
             counted: None,
+            path: None,
             text: None,
             prompt: None,
         }

@@ -144,6 +144,11 @@ fn names() -> Vec<String> {
     trace.oddities = vec![Oddity::Compressed];
     (trace.asked_output, trace.asked_input) = (Some(1), Some(1));
     (trace.text, trace.prompt) = (Some(String::new()), Some(String::new()));
+    trace.path = Some(Box::new(measure::probe::head::Head {
+        http: "1.1".into(),
+        headers: [("via".to_owned(), "1.1 v".to_owned())].into(),
+        reasoning_inside: true,
+    }));
     trace.reads = vec![Read {
         at: Instant::ORIGIN,
         bytes: 1,

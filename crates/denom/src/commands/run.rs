@@ -169,7 +169,8 @@ fn found(config: &Config, clock: RunClock) -> Result<(Found, Option<(Length, u32
     })
 }
 
-fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
+/// What every request of a run has in common.
+pub(super) fn job(config: &Config, found: Found, clock: RunClock, name: &str) -> Job {
     let path = config
         .endpoint
         .path_for(found.api, &found.model, config.stream);

@@ -37,8 +37,7 @@ pub struct ServeArgs {
         value_name = "KIND",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "valid",
-        requires = "tls_cert_out"
+        default_missing_value = "valid"
     )]
     tls: Option<TlsKind>,
     /// Write that certificate, for a client to trust, to this new PEM file

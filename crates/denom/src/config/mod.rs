@@ -128,8 +128,8 @@ impl Config {
         let scrub = Arc::new(scrub);
         crash::never_say(&scrub);
         let options = TlsOptions {
-            extra_ca: args.endpoint.cacert.clone(),
-            insecure: args.endpoint.insecure,
+            extra_ca: args.endpoint.connection.cacert.clone(),
+            insecure: args.endpoint.connection.insecure,
         };
         let tls = match endpoint.tls {
             true => Some(
@@ -151,7 +151,7 @@ impl Config {
             headers,
             scrub,
             tls,
-            insecure: args.endpoint.insecure,
+            insecure: args.endpoint.connection.insecure,
             timeout: args.endpoint.timeout.0,
             max_time: args.endpoint.max_time.map(|time| time.0),
             wait_ready: args.endpoint.wait_ready.map(|time| time.0),
@@ -160,7 +160,7 @@ impl Config {
                 min_chunks: args.endpoint.min_chunks,
                 min_interval: args.endpoint.min_interval.0,
             },
-            stamp: match args.endpoint.stamp {
+            stamp: match args.endpoint.connection.stamp {
                 StampName::Kernel => StampMode::Kernel,
                 StampName::Read => StampMode::Read,
             },
@@ -273,7 +273,7 @@ fn headers(
         .iter()
         .flat_map(|text| secret::forms(text))
         .collect();
-    for given in &args.endpoint.header {
+    for given in &args.endpoint.connection.header {
         let (name, value) = given
             .split_once(':')
             .ok_or_else(|| Failure::usage("--header needs 'Name: value' with a colon"))?;
@@ -316,7 +316,7 @@ fn headers(
     if (in_header || !in_body.is_empty())
         && !endpoint.tls
         && !endpoint.is_loopback()
-        && !args.endpoint.allow_plaintext_key
+        && !args.endpoint.connection.allow_plaintext_key
     {
         return Err(Failure::usage(format!(
             "a key would go to {} over http, readable on the way: use https, or --allow-plaintext-key if you mean it; nothing was sent",
@@ -328,7 +328,7 @@ fn headers(
 
 fn key(args: &RunArgs, place: &Key, given: bool) -> Result<Option<Secret>, Failure> {
     let held = |name: &str| std::env::var(name).ok().and_then(Secret::new);
-    match (&args.endpoint.api_key_env, given) {
+    match (&args.endpoint.connection.api_key_env, given) {
         (Some(_), true) => Err(Failure::usage(format!(
             "--api-key-env contradicts --header '{}: …': give one of them",
             place.header

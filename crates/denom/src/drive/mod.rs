@@ -4,6 +4,7 @@ mod books;
 mod gate;
 mod holds;
 mod live;
+pub mod probe;
 mod request;
 mod shared;
 mod sink;

@@ -112,7 +112,7 @@ pub(super) async fn exchange(
 
 /// A redirect as an error of the server: it is never followed, and of its address only the origin
 /// is kept, since keys may stand in the rest.
-fn redirected(origin: &str, scrub: &Scrub) -> ServerError {
+pub(super) fn redirected(origin: &str, scrub: &Scrub) -> ServerError {
     let message = format!("a redirect to {origin}, which is not followed: measure that address");
     ServerError {
         code: None,
@@ -120,7 +120,12 @@ fn redirected(origin: &str, scrub: &Scrub) -> ServerError {
     }
 }
 
-fn finish(decoder: Decoder, done: &Exchanged, moved: Option<ServerError>, drain: bool) -> Trace {
+pub(super) fn finish(
+    decoder: Decoder,
+    done: &Exchanged,
+    moved: Option<ServerError>,
+    drain: bool,
+) -> Trace {
     let at = done.last_stamp.map(|stamp| stamp.at);
     let mut malformed = None;
     let transport = match &done.end {

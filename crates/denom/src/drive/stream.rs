@@ -308,7 +308,7 @@ impl Stream {
 }
 
 /// The other form to ask in, where a refusal names what it minds.
-fn refused_form(form: Form, trace: &Trace) -> Option<(Form, &'static str)> {
+pub(super) fn refused_form(form: Form, trace: &Trace) -> Option<(Form, &'static str)> {
     let error = trace.error.as_ref().filter(|_| trace.status == Some(400))?;
     other_form(form, &error.message)
 }
@@ -336,7 +336,7 @@ fn other_form(form: Form, said: &str) -> Option<(Form, &'static str)> {
 }
 
 /// Why a run cannot go on after its first answer, and what to do.
-fn why_end(shared: &Shared, trace: &Trace, said: &str) -> Option<String> {
+pub(super) fn why_end(shared: &Shared, trace: &Trace, said: &str) -> Option<String> {
     use measure::trace::Transport;
     let url = &shared.job.shown_url;
     let quoted = if said.is_empty() {

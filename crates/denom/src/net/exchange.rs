@@ -25,6 +25,9 @@ pub trait Sink {
     /// The response head, with the stamp of the read that ended it. Heads of 1xx never come here.
     fn head(&mut self, stamp: Stamp, status: u16, headers: &HeaderMap);
 
+    /// The HTTP version of the response head, told before the head. Few need it.
+    fn version(&mut self, _version: hyper::Version) {}
+
     /// A piece of the body, never empty, with the stamp of the read that brought its last byte.
     /// Pieces of one read share a stamp.
     fn data(&mut self, stamp: Stamp, bytes: &[u8]) -> Progress;

@@ -152,6 +152,7 @@ where
     fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
         let (head, body) = ready!(self.response.as_mut().poll(cx))?.into_parts();
         if let Some(stamp) = self.tap.stamp() {
+            self.sink.version(head.version);
             self.sink.head(stamp, head.status.as_u16(), &head.headers);
         }
         let sized = body.size_hint().exact().is_some();

@@ -398,3 +398,23 @@ pub fn verdicts(report: &Report) -> Vec<Fact> {
     };
     report.levels.iter().map(one).collect()
 }
+
+/// What to ask next where no answer of the run was seen to stream: only an experiment tells a
+/// path that holds back from answers that are short.
+pub fn next(report: &Report) -> Option<Fact> {
+    let shapes = |level: &LevelReport, name| level.requests.shapes.get(name).copied().unwrap_or(0);
+    let held = |level: &LevelReport| {
+        let streamed = shapes(level, "streamed") + shapes(level, "clumped");
+        streamed == 0 && shapes(level, "buffered") > 0
+    };
+    let all = !report.levels.is_empty() && report.levels.iter().all(held);
+    let (url, model) = (cut(&report.target.url), cut(&report.target.model));
+    all.then(|| {
+        (
+            "next",
+            format!(
+                "denom probe {url} -m {model} tells whether the path holds answers back, and how fast the model behind it is"
+            ),
+        )
+    })
+}

@@ -36,10 +36,11 @@ pub fn markdown(report: &Report) -> String {
     out.push('\n');
     list(&mut out, &conditions);
     list(&mut out, &facts::verdicts(report));
+    list(&mut out, facts::next(report).as_slice());
     out
 }
 
-fn list(out: &mut String, facts: &[facts::Fact]) {
+pub(super) fn list(out: &mut String, facts: &[facts::Fact]) {
     for (label, said) in facts {
         out.push_str(&format!("- {label}: {}\n", escaped(said)));
     }

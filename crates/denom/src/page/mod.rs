@@ -1,5 +1,7 @@
 //! Owns the pages: a report and its rows, rendered for people and for scripts. No number is made here.
 
+pub mod audit;
+pub mod audit_sarif;
 mod cells;
 pub mod claim;
 mod csv;
@@ -7,7 +9,9 @@ pub mod escape;
 mod facts;
 mod grid;
 mod markdown;
+pub mod probe;
 pub mod rows;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -43,6 +43,7 @@ pub fn text(report: &Report, style: Style) -> String {
     paper.gap();
     paper.facts(&conditions);
     paper.facts(&facts::verdicts(report));
+    paper.facts(facts::next(report).as_slice());
     paper.out
 }
 
@@ -74,7 +75,7 @@ impl Paper {
         self.out.push('\n');
     }
 
-    fn loud(&mut self, said: &str) {
+    pub(super) fn loud(&mut self, said: &str) {
         let said = format!("!! {} !!", line(said));
         for part in textwrap::wrap(&said, self.style.width.max(20)) {
             let part = self.style.bold(&part);

@@ -8,6 +8,8 @@ use super::dialect::{Dialect, Spoken};
 pub const DEFAULT_TOKENS: u64 = 64;
 /// Output tokens a script gives at most, whatever is asked for.
 pub const MOST_TOKENS: u64 = 1_000_000;
+/// The longest name of a model, in bytes.
+const MODEL_BYTES: usize = 4_096;
 /// Characters of the prompt that an ask keeps.
 const HEAD_CHARACTERS: usize = 64;
 /// Members of a body that hold text of the prompt, in any API.
@@ -98,6 +100,9 @@ impl Ask {
         let model = (spoken.model.clone().or(named).or(around.model))
             .or_else(|| (dialect == Dialect::Tgi).then(|| "normal".to_owned()))
             .ok_or("the body names no model")?;
+        if model.len() > MODEL_BYTES {
+            return Err("the model's name is over 4,096 bytes".to_owned());
+        }
         let options = body.get("stream_options").filter(|value| !value.is_null());
         let mut texts = Vec::new();
         gather(&body, &mut texts);
@@ -333,6 +338,8 @@ mod tests {
         ] {
             assert!(ask(bad).is_err(), "{bad}");
         }
+        let long = format!(r#"{{"model":"{}"}}"#, "m".repeat(MODEL_BYTES + 1));
+        assert!(ask(&long).is_err());
         assert!(ask_by("/generate", r#"{"inputs":"a"}"#).is_ok());
     }
 }

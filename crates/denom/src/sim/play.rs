@@ -221,27 +221,13 @@ fn frame(script: Script, framing: Framing, keep: bool) -> (Vec<u8>, Vec<Framed>)
     http::head(&mut bytes, &script, framing, stated, keep);
     let mut from = 0;
     if let Head::Own(at) = script.head {
-        steps.push(Framed {
-            when: When::At(at),
-            from,
-            until: bytes.len(),
-            tokens: 0,
-            ending: None,
-            again: None,
-        });
+        steps.push(head_alone(When::At(at), bytes.len()));
         from = bytes.len();
     }
     for Step { when, act } in script.steps {
-        if matches!(act, Act::Repeat { .. }) && from < bytes.len() {
+        if matches!(act, Act::Repeat { .. }) && steps.is_empty() {
             // The head in front of it is written once.
-            steps.push(Framed {
-                when,
-                from,
-                until: bytes.len(),
-                tokens: 0,
-                ending: None,
-                again: None,
-            });
+            steps.push(head_alone(when, bytes.len()));
             from = bytes.len();
         }
         let (tokens, ending, again) = put(&mut bytes, act, framing);
@@ -257,6 +243,18 @@ fn frame(script: Script, framing: Framing, keep: bool) -> (Vec<u8>, Vec<Framed>)
         from = until;
     }
     (bytes, steps)
+}
+
+/// The step that writes the first `until` bytes, which are the head.
+fn head_alone(when: When, until: usize) -> Framed {
+    Framed {
+        when,
+        from: 0,
+        until,
+        tokens: 0,
+        ending: None,
+        again: None,
+    }
 }
 
 /// Appends what one step writes.
@@ -288,4 +286,37 @@ fn put(bytes: &mut Vec<u8>, act: Act, framing: Framing) -> (u32, Option<Ending>,
         Framing::ContentLength | Framing::UntilClose => bytes.extend(body),
     }
     (tokens, None, again)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::ask::Ask;
+    use crate::sim::dialect::Dialect;
+    use crate::sim::routes::BYTES_A_TOKEN;
+    use crate::sim::scripts::script;
+
+    /// What is set aside for a script before it is made is enough for it.
+    #[test]
+    fn a_play_holds_no_more_than_was_set_aside() {
+        const TOKENS: usize = 2_000;
+        for &dialect in Dialect::ALL {
+            for name in ["normal", "reason", "tool", "spec4", "vllm-counts", "br"] {
+                let ask = Ask {
+                    dialect,
+                    max_tokens: Some(TOKENS as u64),
+                    ..Ask::of(name)
+                };
+                let answer = Answer {
+                    script: script(name, &ask).expect("a script of this name"),
+                    chunks: true,
+                    keep: true,
+                    record: None,
+                };
+                let size = Play::new(answer, 0, 1).size();
+                let most = TOKENS * BYTES_A_TOKEN;
+                assert!(size <= most, "{name} in {dialect:?}: {size} over {most}");
+            }
+        }
+    }
 }

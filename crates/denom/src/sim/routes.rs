@@ -15,7 +15,7 @@ use super::script::Script;
 use super::scripts;
 
 /// Memory a script takes for each token, at most, in bytes.
-const BYTES_A_TOKEN: usize = 640;
+pub const BYTES_A_TOKEN: usize = 640;
 /// Memory of all scripts being played, in bytes: room for one answer of the longest kind.
 pub const SCRIPT_LIMIT: usize = 1024 * 1024 * 1024;
 const _: () = assert!((BYTES_A_TOKEN + 256) * MOST_TOKENS as usize <= SCRIPT_LIMIT);

@@ -132,3 +132,26 @@ fn it_lists_every_script_and_plays_those_of_a_file() {
     assert_eq!(code, Some(2));
     assert!(message.contains("scripts"), "{message}");
 }
+
+#[test]
+fn it_says_https_and_writes_the_certificate_to_trust() {
+    let file = Scratch::new("cert.pem");
+    let out = file.0.to_string_lossy().into_owned();
+    let mut child = serve(&["--port", "0", "--tls=expired", "--tls-cert-out", &out]);
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("its output is piped");
+    BufReader::new(stdout)
+        .read_line(&mut line)
+        .expect("it says where it is");
+    assert!(line.starts_with("https://127.0.0.1:"), "{line}");
+    let pem = std::fs::read_to_string(&file.0).expect("the certificate is there");
+    assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"), "{pem}");
+    child.kill().expect("it still runs");
+    child.wait().expect("it ends");
+
+    let (code, message) = refused(&["--port", "0", "--tls", "--tls-cert-out", &out]);
+    assert_eq!(code, Some(2));
+    assert!(message.contains(&out), "{message}");
+    let (code, _) = refused(&["--port", "0", "--tls-cert-out", "unused.pem"]);
+    assert_eq!(code, Some(2));
+}

@@ -5,6 +5,7 @@
 
 mod answers;
 mod parts;
+mod probe;
 mod report;
 
 use std::sync::LazyLock;

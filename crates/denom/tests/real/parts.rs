@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::report::Run;
 
 /// One load at a time: two at once would share the server's slots and answer for each other.
-static SERVER: Mutex<()> = Mutex::new(());
+pub static SERVER: Mutex<()> = Mutex::new(());
 
 /// Ways to the server.
 #[derive(Clone, Copy)]
@@ -27,10 +27,15 @@ impl Route {
             Route::OneHop => "REAL_ONE_HOP",
             Route::TwoHops => "REAL_HOPS",
         };
-        std::env::var(name).unwrap_or_else(|_| {
-            panic!("{name} is not set, so there is no real server to test against: run this test through `ci/real-parts run`")
-        })
+        variable(name)
     }
+}
+
+/// What ci/real-parts says of what it started.
+pub fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| {
+        panic!("{name} is not set, so there is no real server to test against: run this test through `ci/real-parts run`")
+    })
 }
 
 /// What to ask for.
@@ -176,13 +181,13 @@ pub fn tokenize(text: &str) -> usize {
         .len()
 }
 
-fn finished(command: &mut Command) -> Output {
+pub fn finished(command: &mut Command) -> Output {
     command
         .output()
         .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"))
 }
 
-fn parsed(command: &Command, output: &Output) -> Value {
+pub fn parsed(command: &Command, output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!(
             "{command:?} printed no JSON ({error}): {}",
@@ -216,7 +221,7 @@ fn questions(folder: &Path) -> PathBuf {
     file
 }
 
-fn scratch(name: &str) -> PathBuf {
+pub fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("real")
         .join(name);
@@ -227,6 +232,6 @@ fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-fn write(file: &Path, text: &str) {
+pub fn write(file: &Path, text: &str) {
     fs::write(file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
 }

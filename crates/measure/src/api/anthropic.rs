@@ -64,7 +64,9 @@ struct Parts {
 
 impl Parts {
     fn take(&mut self, raw: Option<&RawValue>, with_output: bool) {
-        let Some(given) = raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else {
+        let Some(raw) = raw else { return };
+        let Some(given) = text::value(raw.get()) else {
+            self.bad = true;
             return;
         };
         let mut counts = Counts::of(&given);

@@ -45,7 +45,11 @@ pub(super) fn carried(name: &[u8], data: &str) -> Option<ServerError> {
         return None;
     }
     let Ok(carrier) = serde_json::from_str::<Carrier<'_>>(data.trim()) else {
-        return named.then(|| plain(data));
+        // A key that stands twice must not hide an error.
+        return match text::anew(data) {
+            Some((anew, _)) if anew != data && anew.starts_with('{') => carried(name, &anew),
+            _ => named.then(|| plain(data)),
+        };
     };
     let is = |raw: Option<&RawValue>, word: &str| raw.is_some_and(|raw| text::string(raw) == word);
     let inner = |raw: Option<&RawValue>| {
@@ -170,6 +174,7 @@ mod tests {
             assert_eq!(found.as_deref(), Some("died"), "{data}");
         }
         for data in [
+            r#"{"error":null,"error":{"message":"died"}}"#,
             r#"{"choices":[{"delta":{"content":""},"finish_reason":"error"}]}"#,
             r#"{"type":"response.failed","response":{"error":null}}"#,
             r#"{"error":{}}"#,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::usage::Counts;
+use super::usage::{Counts, UNREADABLE};
 use super::{
     Ask, Dialect, Event, Framing, Kept, Key, Reader, Route, finish, names, parse, plain, text,
 };
@@ -209,7 +209,9 @@ fn end(event: &mut Event, reason: Option<&str>) {
 
 /// The candidates' count leaves the thoughts out: the stated total shows it.
 fn usage(raw: &RawValue) -> Option<Usage> {
-    let given: Value = serde_json::from_str(raw.get()).ok()?;
+    let Some(given) = text::value(raw.get()) else {
+        return Some(UNREADABLE);
+    };
     given.as_object()?;
     let mut counts = Counts::of(&given);
     let prompt = counts.at("/promptTokenCount");

@@ -200,7 +200,7 @@ pub(crate) fn read(
     data: &str,
     kept: Kept<'_>,
 ) -> Result<Event, String> {
-    let mut event = reader.read(name, data, kept)?;
+    let mut event = leniently(data, kept, |data, kept| reader.read(name, data, kept))?;
     if event.error.is_none() {
         event.error = errors::carried(name, data);
     }
@@ -213,10 +213,33 @@ pub(crate) fn read_whole(
     body: &str,
     kept: Kept<'_>,
 ) -> Result<Event, String> {
-    let mut event = reader.whole(body, kept)?;
+    let mut event = leniently(body, kept, |body, kept| reader.whole(body, kept))?;
     if event.error.is_none() {
         event.error = errors::carried(b"", body);
     }
+    Ok(event)
+}
+
+/// Reads JSON that has a key twice, or a surrogate alone where no text is, a second time without:
+/// neither may cost an event its finish or its counts.
+fn leniently(
+    data: &str,
+    mut kept: Kept<'_>,
+    mut read: impl FnMut(&str, Kept<'_>) -> Result<Event, String>,
+) -> Result<Event, String> {
+    let before = kept.as_ref().map_or(0, |kept| kept.len());
+    let refused = match read(data, kept.as_deref_mut()) {
+        Ok(event) => return Ok(event),
+        Err(refused) => refused,
+    };
+    let Some((anew, mended)) = text::anew(data) else {
+        return Err(refused);
+    };
+    if let Some(kept) = &mut kept {
+        kept.truncate(before);
+    }
+    let mut event = read(&anew, kept).map_err(|_| refused)?;
+    event.repaired |= mended;
     Ok(event)
 }
 
@@ -352,7 +375,7 @@ impl Event {
         self.tool_name && self.answer_chars == 0 && self.reasoning_chars == 0
     }
 
-    /// What ends an answer, without what it says.
+    /// What ends an answer, and what is amiss with it, without what it says.
     pub(crate) fn ending_only(self) -> Self {
         Event {
             usage: self.usage,
@@ -360,6 +383,9 @@ impl Event {
             sentinel: self.sentinel,
             error: self.error,
             declared: self.declared,
+            restarted: self.restarted,
+            gap: self.gap,
+            lost: self.lost,
             ..Event::default()
         }
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::usage::Counts;
+use super::usage::{Counts, UNREADABLE};
 use super::{Ask, Dialect, Event, Framing, Kept, Key, Reader, Route, finish, names, parse, text};
 use crate::time::Length;
 use crate::trace::{Declared, Finish, Usage};
@@ -106,7 +106,7 @@ impl Reader for OllamaReader {
             let reason = line.done_reason.filter(|reason| !reason.is_empty());
             event.sentinel = reason.is_some();
             event.finish = Some(reason.map_or(Finish::Other, |reason| finish::of(&reason)));
-            end(&mut event, data)?;
+            end(&mut event, data);
         }
         Ok(event)
     }
@@ -114,8 +114,11 @@ impl Reader for OllamaReader {
 
 /// The counts and times of the last line. A count that is absent is not zero: a prompt that came
 /// from the cache whole has none.
-fn end(event: &mut Event, data: &str) -> Result<(), String> {
-    let given = text::value(data).ok_or("the last line is not JSON")?;
+fn end(event: &mut Event, data: &str) {
+    let Some(given) = text::value(data) else {
+        event.usage = Some(UNREADABLE);
+        return;
+    };
     let mut counts = Counts::of(&given);
     let (input, output) = (counts.at("/prompt_eval_count"), counts.at("/eval_count"));
     let mut nanos = |pointer: &str| counts.at(pointer).map(Length::from_nanos);
@@ -134,7 +137,6 @@ fn end(event: &mut Event, data: &str) -> Result<(), String> {
         bad: counts.bad,
         ..Usage::default()
     });
-    Ok(())
 }
 
 #[cfg(test)]

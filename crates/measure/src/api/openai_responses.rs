@@ -54,6 +54,8 @@ struct ResponsesReader {
     arrived: u64,
     /// Characters of answer text as the closing events repeat it.
     repeated: u64,
+    /// Halves of pairs came apart: they count differently from the whole.
+    torn: bool,
 }
 
 #[derive(Deserialize)]
@@ -216,6 +218,7 @@ impl ResponsesReader {
             "response.output_text.delta" => {
                 let found = text::measure(delta, kept);
                 self.arrived += u64::from(found.chars);
+                self.torn |= found.repaired;
                 event.answer(found);
             }
             "response.refusal.delta" => event.answer(text::measure(delta, kept)),
@@ -247,6 +250,7 @@ impl ResponsesReader {
         let stated = answer_text(response).or((self.repeated > 0).then_some(self.repeated));
         let arrived = self.arrived;
         event.lost = match stated {
+            Some(_) if self.torn => None,
             Some(stated) if stated != arrived => Some(format!(
                 "the server says its answer has {stated} characters, and {arrived} arrived"
             )),

@@ -28,12 +28,15 @@ pub struct Split {
     pub reasoning: Measured,
 }
 
+/// Deepest lists of parts inside parts that are read: Mistral's thinking lies in the second.
+const PARTS_INSIDE: u32 = 8;
+
 /// Measures a value that may be null, a string, or a list of parts with text inside, and
 /// appends the text to `kept` where it is to be kept.
 pub fn split(raw: Option<&RawValue>, kept: &mut Option<&mut String>) -> Split {
     let mut found = Split::default();
     match raw.map(RawValue::get) {
-        Some(list) if list.starts_with('[') => measure_parts(list, kept, &mut found),
+        Some(list) if list.starts_with('[') => measure_parts(list, kept, &mut found, PARTS_INSIDE),
         _ => found.answer = measure(raw, kept),
     }
     found
@@ -41,6 +44,12 @@ pub fn split(raw: Option<&RawValue>, kept: &mut Option<&mut String>) -> Split {
 
 /// As [`split`], with all of it together.
 pub fn measure(raw: Option<&RawValue>, kept: &mut Option<&mut String>) -> Measured {
+    measure_inside(raw, kept, PARTS_INSIDE)
+}
+
+/// As [`measure`], with lists inside each other to this depth: a list that is deeper has no text,
+/// and cannot exhaust the stack.
+fn measure_inside(raw: Option<&RawValue>, kept: &mut Option<&mut String>, deeper: u32) -> Measured {
     let Some(raw) = raw.map(RawValue::get) else {
         return Measured::default();
     };
@@ -53,7 +62,7 @@ pub fn measure(raw: Option<&RawValue>, kept: &mut Option<&mut String>) -> Measur
         }
         Some(b'[') => {
             let mut found = Split::default();
-            measure_parts(raw, kept, &mut found);
+            measure_parts(raw, kept, &mut found, deeper);
             found.answer.add(found.reasoning);
             found.answer
         }
@@ -73,12 +82,17 @@ struct Part<'a> {
 }
 
 /// Lists of parts are rare: this path may build a list.
-fn measure_parts(raw: &str, kept: &mut Option<&mut String>, found: &mut Split) {
+fn measure_parts(raw: &str, kept: &mut Option<&mut String>, found: &mut Split, deeper: u32) {
+    let Some(deeper) = deeper.checked_sub(1) else {
+        return;
+    };
     let parts: Vec<Part<'_>> = serde_json::from_str(raw).unwrap_or_default();
     for part in &parts {
-        found.reasoning.add(measure(part.thinking, kept));
+        found
+            .reasoning
+            .add(measure_inside(part.thinking, kept, deeper));
         for field in [part.text, part.content] {
-            found.answer.add(measure(field, kept));
+            found.answer.add(measure_inside(field, kept, deeper));
         }
     }
 }
@@ -97,6 +111,15 @@ pub fn value(raw: &str) -> Option<serde_json::Value> {
     serde_json::from_str(raw)
         .or_else(|_| serde_json::from_str(&mend(raw)))
         .ok()
+}
+
+/// An event's JSON written anew, where the parser of fields refuses what is JSON all the same: of
+/// a key that stands twice the last counts, and surrogates alone are mended. Whether any were.
+pub(super) fn anew(data: &str) -> Option<(String, bool)> {
+    match serde_json::from_str::<serde_json::Value>(data) {
+        Ok(value) => Some((value.to_string(), false)),
+        Err(_) => Some((value(data)?.to_string(), true)),
+    }
 }
 
 /// Measures a raw string, quotes included. The JSON parser has already checked its syntax.

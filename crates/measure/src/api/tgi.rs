@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::usage::Counts;
+use super::usage::{Counts, UNREADABLE};
 use super::{Ask, Dialect, Event, Framing, Kept, Key, Reader, Route, finish, parse, text};
 use crate::trace::Usage;
 
@@ -114,7 +114,10 @@ fn end(event: &mut Event, raw: &RawValue) -> Result<(), String> {
     let reason: Reason<'_> = parse(raw.get())?;
     event.finish = reason.finish_reason.map(|reason| finish::of(&reason));
     event.sentinel = event.finish.is_some();
-    let given = text::value(raw.get()).ok_or("the details are not JSON")?;
+    let Some(given) = text::value(raw.get()) else {
+        event.usage = Some(UNREADABLE);
+        return Ok(());
+    };
     let mut counts = Counts::of(&given);
     let prefill = given["prefill"].as_array().map(|list| list.len() as u64);
     event.usage = Some(Usage {

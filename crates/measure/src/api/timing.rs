@@ -3,6 +3,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::text;
 use super::usage::Counts;
 use crate::time::Length;
 use crate::trace::Declared;
@@ -20,7 +21,7 @@ pub(crate) fn length(seconds: f64) -> Option<Length> {
 
 /// llama.cpp's `timings`.
 pub(super) fn llama(raw: &RawValue) -> Option<Declared> {
-    let timings: Value = serde_json::from_str(raw.get()).ok()?;
+    let timings = text::value(raw.get())?;
     timings.as_object()?;
     let millis = |key: &str| length(timings[key].as_f64()? / 1e3);
     let mut counts = Counts::of(&timings);
@@ -38,7 +39,7 @@ pub(super) fn in_usage(raw: &RawValue) -> Option<Declared> {
     if !raw.get().contains("completion_time") {
         return None;
     }
-    let usage: Value = serde_json::from_str(raw.get()).ok()?;
+    let usage = text::value(raw.get())?;
     let mut counts = Counts::of(&usage);
     Some(Declared {
         prompt: seconds(&usage["prompt_time"]),
@@ -52,7 +53,7 @@ pub(super) fn in_usage(raw: &RawValue) -> Option<Declared> {
 
 /// Fireworks' `perf_metrics`: its time to the first token, and to the last.
 pub(super) fn fireworks(raw: &RawValue) -> Option<Declared> {
-    let metrics: Value = serde_json::from_str(raw.get()).ok()?;
+    let metrics = text::value(raw.get())?;
     // Some builds write the numbers as strings.
     let of = |key: &str| match &metrics[key] {
         Value::String(text) => length(text.parse().ok()?),

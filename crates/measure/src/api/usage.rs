@@ -3,6 +3,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::text;
 use crate::trace::Usage;
 
 /// The largest count that a float holds exactly.
@@ -41,9 +42,22 @@ impl<'a> Counts<'a> {
     }
 }
 
+/// Counts in a block that cannot be read, though it is there.
+pub(super) const UNREADABLE: Usage = Usage {
+    input: None,
+    output: None,
+    total: None,
+    reasoning: None,
+    cached: None,
+    rejected: None,
+    bad: true,
+};
+
 /// OpenAI's `usage`, in its chat or its Responses names.
 pub(super) fn openai(raw: &RawValue) -> Option<Usage> {
-    let given: Value = serde_json::from_str(raw.get()).ok()?;
+    let Some(given) = text::value(raw.get()) else {
+        return Some(UNREADABLE);
+    };
     given.as_object()?;
     let mut counts = Counts::of(&given);
     let usage = Usage {
@@ -97,5 +111,16 @@ mod tests {
             assert_eq!((usage.output, usage.bad), (None, true), "{odd}");
         }
         assert!(!read(r#"{"completion_tokens":null}"#).bad);
+    }
+
+    #[test]
+    fn a_block_with_a_surrogate_alone_is_read_and_one_beyond_numbers_is_bad() {
+        let read = |text: &str| {
+            let raw: &RawValue = serde_json::from_str(text).expect("JSON");
+            openai(raw).expect("an object")
+        };
+        let usage = read(r#"{"completion_tokens":7,"note":"\ud83d"}"#);
+        assert_eq!((usage.output, usage.bad), (Some(7), false));
+        assert!(read(r#"{"completion_tokens":1e400}"#).bad);
     }
 }

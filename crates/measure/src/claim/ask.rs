@@ -1,7 +1,7 @@
 //! Owns the questions: what a claim left unsaid, in words that can be sent to its author.
 
+use super::entity::Class;
 use super::find::Sort;
-use super::unit::Class;
 use super::{Fields, Missing};
 use crate::stated::{Scope, number};
 

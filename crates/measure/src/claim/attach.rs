@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
+use super::entity::Class;
 use super::find::{Candidate, Sort};
+use super::interval;
 use super::lex::Tok;
-use super::load::{Devices, Mention};
+use super::load::Mention;
+use super::machines::Devices;
 use super::quantity::Bound;
 use super::scope;
-use super::unit::Class;
 use super::words::{self, word};
 use super::{Counted, Fields, Statistic};
 use crate::stated::{Scope, Span};
@@ -96,7 +98,13 @@ impl Found<'_> {
                 .unit
                 .as_ref()
                 .map(|unit| spelled(&unit.noun).to_owned());
-            self.machine_as_worker(&mut fields);
+            if candidate
+                .unit
+                .as_ref()
+                .is_some_and(|unit| unit.noun != "req")
+            {
+                self.machine_as_worker(&mut fields);
+            }
         }
         self.around(candidate, region, &mut fields);
         fields
@@ -147,7 +155,7 @@ impl Found<'_> {
         };
         let base = match stated.seconds >= 3_600.0 {
             true => Some(stated),
-            false => super::unit::time_of("s"),
+            false => super::entity::time_of("s"),
         };
         let noun = candidate.unit.as_ref().map_or("", |unit| &unit.noun);
         let seconds = count * stated.seconds;
@@ -182,7 +190,7 @@ impl Found<'_> {
     /// Held concurrency by Little's law, where the text gives a rate of requests and their mean
     /// latency.
     fn held(&self) -> Option<f64> {
-        let latency = words::mean_latency(self.toks)?;
+        let latency = interval::mean_latency(self.toks)?;
         let requests = self.candidates.iter().find_map(|candidate| {
             let unit = candidate.unit.as_ref()?;
             let time = unit.time?;
@@ -227,7 +235,8 @@ impl Found<'_> {
                 .all(|c| c.quantity.bound == Bound::Point)
     }
 
-    /// Pages per GPU on sixteen GPUs: the machines are the workers, as many as there are.
+    /// Pages per GPU on sixteen GPUs: the machines are the workers, as many as there are. Tokens
+    /// and requests are served by a machine to several at once.
     fn machine_as_worker(&self, fields: &mut Fields) {
         let per_machine = fields.per.is_some_and(|per| per.class == Class::Machine);
         let said = fields.concurrency.is_some() || fields.concurrency_range.is_some();
@@ -248,7 +257,7 @@ impl Found<'_> {
         }
         let mut taken: Vec<Range<usize>> = self.candidates.iter().map(|c| c.from..c.to).collect();
         taken.extend(self.mentions.iter().map(|m| m.from..m.to));
-        if let Some(timed) = words::interval(toks, region, &taken) {
+        if let Some(timed) = interval::interval(toks, region, &taken) {
             fields.interval = self.slice(&timed.tokens);
             fields.interval_s = timed.seconds;
         }

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use super::entity::{Class, Time, entity_of, time_of};
 use super::lex::Tok;
-use super::load::Devices;
+use super::machines::Devices;
 use super::quantity::{Bound, Quantity, number, quantity};
-use super::unit::{Class, Time, Unit, entity_of, time_of, unit};
+use super::unit::{Unit, unit};
 use super::words::word;
 
 /// What sort of number it is, the best first.
@@ -175,6 +176,28 @@ fn within(toks: &[Tok], from: usize) -> Option<(Time, f64, usize)> {
 /// "2.7 per stream", "25 each" after a rate: the unit is that of the rate.
 fn inherited(toks: &[Tok], quantity: &Quantity, last: Option<&Candidate>) -> Option<Candidate> {
     let last = last?.unit.as_ref()?;
+    // "3.2M payments daily, peak 250/s".
+    let slash = toks.get(quantity.to).and_then(Tok::sign) == Some('/');
+    if let Some(time) = word(toks, quantity.to + 1)
+        .and_then(time_of)
+        .filter(|_| slash)
+    {
+        let to = quantity.to + 2;
+        return Some(Candidate {
+            quantity: quantity.clone(),
+            sort: Sort::Rate,
+            unit: Some(Unit {
+                time: Some(time),
+                per: None,
+                noun: last.noun.clone(),
+                to,
+            }),
+            unit_at: quantity.to..to,
+            from: quantity.from,
+            to,
+            over: None,
+        });
+    }
     let (entity, to) = match (word(toks, quantity.to), word(toks, quantity.to + 1)) {
         (Some("each" | "apiece"), next) if next.and_then(time_of).is_none() => (None, quantity.to),
         (Some("per"), Some(next)) => (Some(entity_of(next)?), quantity.to + 2),

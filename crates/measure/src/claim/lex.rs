@@ -126,7 +126,11 @@ fn number(text: &str, chars: &[(usize, char)], from: usize, toks: &mut Vec<Tok>)
         return after;
     }
     let (factor, taken) = multiplier(rest);
-    push(Kind::Number(value * factor), start, offset(at) + taken);
+    push(
+        Kind::Number(scaled(value, factor)),
+        start,
+        offset(at) + taken,
+    );
     let left = &rest[taken..];
     let cross = left.strip_prefix(['x', 'X', '×']).filter(|l| !l.is_empty());
     let left_start = offset(at) + taken;
@@ -142,6 +146,17 @@ fn number(text: &str, chars: &[(usize, char)], from: usize, toks: &mut Vec<Tok>)
         push(Kind::Word(left.to_lowercase()), left_start, offset(after));
     }
     after
+}
+
+/// `factor` times `value`, and a whole number where only the float's last digit says otherwise:
+/// 4.1M is 4,100,000.
+pub(super) fn scaled(value: f64, factor: f64) -> f64 {
+    let product = value * factor;
+    let whole = product.round();
+    match (product - whole).abs() <= whole.abs() * 1e-12 {
+        true => whole,
+        false => product,
+    }
 }
 
 /// The index after digits, groups of three and decimals.

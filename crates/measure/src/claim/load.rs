@@ -1,8 +1,9 @@
-//! Owns the grammar of load: how many streams at once, and on how many machines.
+//! Owns the grammar of load: how many streams at once.
 
+use super::entity::time_of;
 use super::lex::Tok;
 use super::quantity::{Bound, Quantity, quantity};
-use super::unit::{Class, entity_of, is_accelerator, time_of};
+use super::words::word;
 use crate::stated::Span;
 
 /// A mention of how many were served at once.
@@ -164,10 +165,6 @@ pub(super) fn mentions(toks: &[Tok]) -> Vec<Mention> {
     found
 }
 
-fn word(toks: &[Tok], at: usize) -> Option<&str> {
-    toks.get(at).and_then(Tok::word)
-}
-
 fn mention(toks: &[Tok], streams: Option<Span>, from: usize, to: usize) -> Mention {
     let end = toks.get(to.saturating_sub(1)).map_or(0, |tok| tok.end);
     let start = toks.get(from).map_or(end, |tok| tok.start);
@@ -193,7 +190,7 @@ fn span(quantity: &Quantity) -> Option<Span> {
 /// "concurrency 16", "batch size of 32", "bs=1", "c=16", "concurrency: MAX".
 fn keyed(toks: &[Tok], at: usize) -> Option<Mention> {
     let key = word(toks, at)?;
-    let short = matches!(key, "c" | "n" | "bs" | "conc" | "np");
+    let short = matches!(key, "c" | "n" | "bs" | "conc" | "np" | "running");
     let long = matches!(
         key,
         "concurrency" | "concurrencies" | "parallelism" | "batch" | "batchsize" | "batches" | "bsz"
@@ -202,65 +199,56 @@ fn keyed(toks: &[Tok], at: usize) -> Option<Mention> {
         return None;
     }
     let equals = |i: usize| matches!(toks.get(i).and_then(Tok::sign), Some('=' | ':'));
-    if matches!(key, "c" | "n" | "np") && !equals(at + 1) {
+    if matches!(key, "c" | "n" | "np" | "running") && !equals(at + 1) {
         return None;
     }
     let mut next = at + 1;
-    while next < at + 4
-        && (equals(next)
-            || toks.get(next).and_then(Tok::sign) == Some('(')
-            || matches!(
-                word(toks, next),
-                Some(
-                    "of" | "size"
-                        | "sizes"
-                        | "level"
-                        | "levels"
-                        | "is"
-                        | "was"
-                        | "at"
-                        | "to"
-                        | "set"
-                        | "from"
-                )
-            ))
-    {
+    while next < at + 4 && (equals(next) || fills(toks, next)) {
         next += 1;
     }
     let bounded = (next..=next + 3).find_map(|i| quantity(toks, i).filter(|q| q.from <= next));
-    if let Some(quantity) = bounded
-        && unit_free(toks, quantity.to)
-    {
-        return Some(mention(toks, span(&quantity), at, quantity.to));
+    match bounded.filter(|quantity| unit_free(toks, quantity.to)) {
+        Some(quantity) => Some(mention(toks, span(&quantity), at, quantity.to)),
+        None => no_number(toks, at, next),
     }
-    let no_number = matches!(
-        word(toks, next),
-        Some(
-            "max"
-                | "maximum"
-                | "unlimited"
-                | "inf"
-                | "infinite"
-                | "infinity"
-                | "auto"
-                | "saturation"
-        )
-    );
-    let before = at > 0
-        && matches!(
-            word(toks, at - 1),
-            Some("max" | "maximum" | "unlimited" | "infinite" | "full")
-        );
-    let name = key == "concurrency" || key == "batch";
-    let named_before = before && key == "concurrency";
-    (name && no_number || named_before).then(|| {
-        mention(
-            toks,
-            None,
-            if before { at - 1 } else { at },
-            if no_number { next + 1 } else { at + 1 },
-        )
-    })
+}
+
+/// Words between "concurrency" and its number.
+fn fills(toks: &[Tok], at: usize) -> bool {
+    const WORDS: [&str; 11] = [
+        "of", "size", "sizes", "level", "levels", "is", "was", "at", "to", "set", "from",
+    ];
+    toks.get(at).and_then(Tok::sign) == Some('(')
+        || word(toks, at).is_some_and(|w| WORDS.contains(&w))
+}
+
+/// "concurrency: MAX", "unlimited concurrency": said, and no number.
+fn no_number(toks: &[Tok], key_at: usize, next: usize) -> Option<Mention> {
+    const AFTER: [&str; 8] = [
+        "max",
+        "maximum",
+        "unlimited",
+        "inf",
+        "infinite",
+        "infinity",
+        "auto",
+        "saturation",
+    ];
+    const BEFORE: [&str; 5] = ["max", "maximum", "unlimited", "infinite", "full"];
+    let key = word(toks, key_at)?;
+    let stands = |at: Option<usize>, words: &[&str]| {
+        at.and_then(|at| word(toks, at))
+            .is_some_and(|w| words.contains(&w))
+    };
+    let before = stands(key_at.checked_sub(1), &BEFORE);
+    let from = key_at - usize::from(before);
+    match key {
+        "concurrency" | "batch" if stands(Some(next), &AFTER) => {
+            Some(mention(toks, None, from, next + 1))
+        }
+        "concurrency" if before => Some(mention(toks, None, from, key_at + 1)),
+        _ => None,
+    }
 }
 
 /// A number after "batch" that is the value of the claim is no batch size.
@@ -445,77 +433,6 @@ fn alone(toks: &[Tok], at: usize) -> Option<Mention> {
     }
 }
 
-/// How many machines a number names: "8xB200", "sixteen L40S", "two nodes", "eight-GPU".
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Devices {
-    pub count: f64,
-    /// `GPU`, `node`, …
-    pub name: &'static str,
-    pub from: usize,
-    pub to: usize,
-}
-
-/// All counts of machines, in the order of the text.
-pub(super) fn devices(toks: &[Tok]) -> Vec<Devices> {
-    (0..toks.len()).filter_map(|at| device(toks, at)).collect()
-}
-
-fn device(toks: &[Tok], at: usize) -> Option<Devices> {
-    let single = word(toks, at) == Some("single");
-    let (count, mut next) = match quantity(toks, at) {
-        Some(quantity) if quantity.bound == Bound::Point => (quantity.low, quantity.to),
-        None if single => (1.0, at + 1),
-        _ => return None,
-    };
-    if word(toks, next) == Some("x") || toks.get(next).and_then(Tok::sign) == Some('×') {
-        next += 1;
-    }
-    let qualifies = |w: &str| {
-        let words = [
-            "nvidia",
-            "amd",
-            "intel",
-            "apple",
-            "google",
-            "decode",
-            "prefill",
-            "dgx",
-            "hgx",
-            "rtx",
-            "tesla",
-            "instinct",
-            "blackwell",
-            "hopper",
-            "sxm",
-            "pcie",
-            "mac",
-            "consumer",
-            "physical",
-        ];
-        words.contains(&w)
-    };
-    while next < at + 6 && word(toks, next).is_some_and(qualifies) {
-        next += 1;
-    }
-    let mut name = word(toks, next)?;
-    // "eight B200 GPUs", "sixteen L40S".
-    if is_accelerator(name)
-        && let Some(after) = word(toks, next + 1)
-        && entity_of(after).is_some_and(|e| e.class == Class::Machine)
-    {
-        name = after;
-        next += 1;
-    }
-    let entity = entity_of(name).filter(|entity| entity.class == Class::Machine)?;
-    let whole = count >= 1.0 && count.fract() == 0.0 && count < 1e7;
-    whole.then_some(Devices {
-        count,
-        name: entity.name,
-        from: at,
-        to: next + 1,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::lex::lex;
@@ -578,20 +495,5 @@ mod tests {
         ] {
             assert_eq!(read(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn machines_by_number_and_name() {
-        let read = |text: &str| {
-            let all = devices(&lex(text));
-            all.first().map(|d| (d.count, d.name))
-        };
-        assert_eq!(read("8xB200"), Some((8.0, "GPU")));
-        assert_eq!(read("sixteen L40S"), Some((16.0, "GPU")));
-        assert_eq!(read("eight NVIDIA B200 GPUs"), Some((8.0, "GPU")));
-        assert_eq!(read("eight-GPU DGX"), Some((8.0, "GPU")));
-        assert_eq!(read("one server"), Some((1.0, "server")));
-        assert_eq!(read("a single H100"), Some((1.0, "GPU")));
-        assert_eq!(read("16 users"), None);
     }
 }

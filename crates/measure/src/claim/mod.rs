@@ -2,10 +2,13 @@
 
 mod ask;
 mod attach;
+mod entity;
 mod find;
+mod interval;
 pub mod judge;
 mod lex;
 mod load;
+mod machines;
 mod notes;
 mod quantity;
 mod read;
@@ -17,9 +20,9 @@ use serde::{Serialize, Serializer};
 
 use crate::stated::{Reading, Scope, Span};
 
+pub use entity::{Class, Entity, Time};
 pub use quantity::Bound;
 pub use read::{Given, Wrong, of_parts, read};
-pub use unit::{Class, Entity, Time};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "denom.claim/1";

@@ -1,9 +1,9 @@
 //! Owns the notes: what a reader of a claim should know before the number is used.
 
 use super::attach::Found;
+use super::entity::Class;
 use super::find::Sort;
 use super::quantity::Bound;
-use super::unit::Class;
 use super::words::find;
 use super::{Fields, Note, Statistic};
 use crate::stated::{Scope, number};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::lex::Tok;
+use super::lex::{self, Tok};
 
 /// Whether a stated number is a point or a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -32,61 +32,71 @@ pub(super) struct Quantity {
 
 /// The quantity whose number begins at token `at`.
 pub(super) fn quantity(toks: &[Tok], at: usize) -> Option<Quantity> {
-    let (low, mut to) = number(toks, at)?;
-    let mut high = low;
-    let (mut from, mut bound) = before(toks, at);
+    let (low, to) = number(toks, at)?;
+    let (from, bound) = before(toks, at);
     let word = |i: usize| toks.get(i).and_then(Tok::word);
-    let sign = |i: usize| toks.get(i).and_then(Tok::sign);
-    let joins = sign(to) == Some('-') || matches!(word(to), Some("to" | "through"));
-    let between = from_word(toks, at, "between") && word(to) == Some("and");
+    let joins =
+        toks.get(to).and_then(Tok::sign) == Some('-') || matches!(word(to), Some("to" | "through"));
     // "went from 900 to 2,700" is a change: the second number is the claim.
     if joins && is_change(toks, at) {
         return None;
     }
-    if (joins || between)
-        && let Some((upper, after)) = number(toks, to + 1)
-        && upper > 0.0
-    {
-        // "4-8k": the multiplier belongs to both.
-        let both = if low > upper / 1e3 || low >= 1e3 {
-            low
-        } else {
-            scaled(low, upper)
-        };
-        if both <= upper {
-            (high, bound, to) = (upper, Bound::Range, after);
-            if from_word(toks, at, "between") || from_word(toks, at, "from") {
-                from = from.min(at - 1);
-            }
-            return Some(Quantity {
-                low: both,
-                high,
-                bound,
-                from,
-                to,
-            });
+    let between = from_word(toks, at, "between") && word(to) == Some("and");
+    if joins || between {
+        let found = range(toks, at, low, to);
+        if found.is_some() {
+            return found;
         }
     }
-    let more = match (sign(to), word(to), word(to + 1)) {
-        (Some('+'), ..) if toks.get(to + 1).is_none_or(|t| t.number().is_none()) => Some(1),
-        (_, Some("plus"), next) if !matches!(next, Some("output" | "input" | "prompt")) => Some(1),
-        (_, Some("or" | "and"), Some("more" | "up" | "above" | "higher" | "better")) => Some(2),
-        _ => None,
+    let (bound, to) = match or_more(toks, to) {
+        Some(after) => (Bound::AtLeast, after),
+        None => (bound, to),
     };
-    if let Some(taken) = more {
-        (bound, to) = (Bound::AtLeast, to + taken);
-    }
     Some(Quantity {
         low,
-        high,
+        high: low,
         bound,
         from,
         to,
     })
 }
 
+/// The range whose lower number begins at `at`, and whose joining word stands at `joint`.
+fn range(toks: &[Tok], at: usize, low: f64, joint: usize) -> Option<Quantity> {
+    let (high, to) = number(toks, joint + 1)?;
+    // "4-8k": the multiplier belongs to both.
+    let low = match low > high / 1e3 || low >= 1e3 {
+        true => low,
+        false => with_multiplier_of(low, high),
+    };
+    let (from, _) = before(toks, at);
+    let opened = from_word(toks, at, "between") || from_word(toks, at, "from");
+    (low <= high).then_some(Quantity {
+        low,
+        high,
+        bound: Bound::Range,
+        from: if opened { from.min(at - 1) } else { from },
+        to,
+    })
+}
+
+/// The token after "+", "plus" or "or more" that stands at `at` and adds nothing.
+fn or_more(toks: &[Tok], at: usize) -> Option<usize> {
+    let word = |i: usize| toks.get(i).and_then(Tok::word);
+    match (toks.get(at)?.sign(), word(at), word(at + 1)) {
+        (Some('+'), ..) if toks.get(at + 1).is_none_or(|t| t.number().is_none()) => Some(at + 1),
+        (_, Some("plus"), next) if !matches!(next, Some("output" | "input" | "prompt")) => {
+            Some(at + 1)
+        }
+        (_, Some("or" | "and"), Some("more" | "up" | "above" | "higher" | "better")) => {
+            Some(at + 2)
+        }
+        _ => None,
+    }
+}
+
 /// `low` with the multiplier of `upper`, if that puts it in order; "4 to 8k" means thousands.
-fn scaled(low: f64, upper: f64) -> f64 {
+fn with_multiplier_of(low: f64, upper: f64) -> f64 {
     [1e3, 1e6, 1e9]
         .into_iter()
         .filter(|factor| upper >= *factor && low * factor <= upper && low * factor * 20.0 > upper)
@@ -205,20 +215,25 @@ fn before(toks: &[Tok], at: usize) -> (usize, Bound) {
 pub(super) fn number(toks: &[Tok], at: usize) -> Option<(f64, usize)> {
     if let Some(value) = toks.get(at)?.number() {
         let (factor, to) = magnitude(toks, at + 1);
-        return Some((value * factor, to));
+        return Some((lex::scaled(value, factor), to));
     }
     match toks[at].word()? {
         "a" if is_magnitude(toks, at + 1) => {
             let (factor, to) = magnitude(toks, at + 1);
             Some((factor, to))
         }
-        "half" => {
-            let article = toks.get(at + 1).and_then(Tok::word) == Some("a");
-            let (factor, to) = magnitude(toks, at + 1 + usize::from(article));
-            (factor > 1.0).then_some((factor / 2.0, to))
-        }
+        "half" => part(toks, at + 1, 2.0),
+        "quarter" => part(toks, at + 1, 4.0),
         _ => in_words(toks, at),
     }
+}
+
+/// "half a million", "quarter of a million", "quarter million".
+fn part(toks: &[Tok], from: usize, parts: f64) -> Option<(f64, usize)> {
+    let is = |at: usize, want: &str| toks.get(at).and_then(Tok::word) == Some(want);
+    let after_of = from + usize::from(is(from, "of"));
+    let (factor, to) = magnitude(toks, after_of + usize::from(is(after_of, "a")));
+    (factor > 1.0).then_some((factor / parts, to))
 }
 
 fn factor_of(word: &str) -> Option<f64> {
@@ -339,6 +354,7 @@ mod tests {
             ("one hundred and twenty", 120.0),
             ("a thousand", 1_000.0),
             ("half a million", 500_000.0),
+            ("quarter of a million", 250_000.0),
             ("two dozen", 24.0),
             ("1.5 million", 1_500_000.0),
             ("22.3k", 22_300.0),

@@ -1,10 +1,11 @@
 //! Owns the reading of a claim: from a text or from flags to its fields, questions and readings.
 
 use super::attach::{Found, regions};
+use super::entity::Class;
 use super::find::{self, Candidate, Sort, candidates};
-use super::unit::Class;
 use super::{
-    Claim, ClaimReading, Fields, LONGEST, SCHEMA, Standing, ask, lex, load, notes, quantity,
+    Claim, ClaimReading, Fields, LONGEST, SCHEMA, Standing, ask, lex, load, machines, notes,
+    quantity,
 };
 use crate::stated::{Scope, Span, Stated, Streams, readings};
 
@@ -53,7 +54,7 @@ pub fn read(text: &str, given: Given) -> Result<Claim, Wrong> {
     }
     let toks = lex::lex(text);
     let mentions = load::mentions(&toks);
-    let machines = load::devices(&toks);
+    let machines = machines::devices(&toks);
     let ranges: Vec<_> = mentions
         .iter()
         .map(|mention| mention.from..mention.to)

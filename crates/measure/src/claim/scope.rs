@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::entity::{Class, Entity, entity_of, time_of};
 use super::lex::Tok;
-use super::unit::{Class, Entity, entity_of, time_of};
 use super::words::{find, word};
 use crate::stated::Scope;
 
@@ -65,50 +65,52 @@ const STREAM: [&str; 22] = [
     "any one user",
 ];
 
+/// Words for all streams together.
+const SYSTEM: [&str; 40] = [
+    "aggregate",
+    "aggregated",
+    "aggregates",
+    "in aggregate",
+    "combined",
+    "collectively",
+    "altogether",
+    "cumulative",
+    "in total",
+    "system wide",
+    "systemwide",
+    "cluster wide",
+    "fleet wide",
+    "server wide",
+    "total throughput",
+    "total output throughput",
+    "total rate",
+    "total speed",
+    "total capacity",
+    "total system",
+    "overall throughput",
+    "overall rate",
+    "system throughput",
+    "system output",
+    "server throughput",
+    "cluster throughput",
+    "node throughput",
+    "whole system",
+    "whole server",
+    "whole cluster",
+    "whole fleet",
+    "whole machine",
+    "entire system",
+    "entire server",
+    "entire cluster",
+    "entire fleet",
+    "across all",
+    "summed",
+    "sum of",
+    "sum over",
+];
+
 fn is_system(toks: &[Tok], range: &Range<usize>, unit_end: usize) -> bool {
-    const WORDS: [&str; 40] = [
-        "aggregate",
-        "aggregated",
-        "aggregates",
-        "in aggregate",
-        "combined",
-        "collectively",
-        "altogether",
-        "cumulative",
-        "in total",
-        "system wide",
-        "systemwide",
-        "cluster wide",
-        "fleet wide",
-        "server wide",
-        "total throughput",
-        "total output throughput",
-        "total rate",
-        "total speed",
-        "total capacity",
-        "total system",
-        "overall throughput",
-        "overall rate",
-        "system throughput",
-        "system output",
-        "server throughput",
-        "cluster throughput",
-        "node throughput",
-        "whole system",
-        "whole server",
-        "whole cluster",
-        "whole fleet",
-        "whole machine",
-        "entire system",
-        "entire server",
-        "entire cluster",
-        "entire fleet",
-        "across all",
-        "summed",
-        "sum of",
-        "sum over",
-    ];
-    let found = find(toks, range, &WORDS);
+    let found = find(toks, range, &SYSTEM);
     let combined_tokens = |at: usize| {
         matches!(
             toks.get(at).and_then(Tok::word),

@@ -1,10 +1,10 @@
-//! Owns the words around a number: softeners, statistic, what is counted, the wait, the interval.
+//! Owns the words around a number: softeners, statistic, what is counted, the wait.
 
 use std::ops::Range;
 
+use super::entity::time_of;
 use super::lex::Tok;
-use super::quantity::{number, quantity};
-use super::unit::time_of;
+use super::quantity::number;
 use super::{Counted, Statistic};
 
 pub(super) fn word(toks: &[Tok], at: usize) -> Option<&str> {
@@ -101,6 +101,41 @@ pub(super) fn softeners(toks: &[Tok], range: &Range<usize>) -> Vec<&'static str>
     names
 }
 
+/// Words of a statistic.
+const STATISTICS: [(&str, Statistic); 31] = [
+    ("peak", Statistic::Peak),
+    ("peaks", Statistic::Peak),
+    ("peaked", Statistic::Peak),
+    ("peaking", Statistic::Peak),
+    ("max", Statistic::Peak),
+    ("maximum", Statistic::Peak),
+    ("maxes", Statistic::Peak),
+    ("best", Statistic::Peak),
+    ("record", Statistic::Peak),
+    ("highest", Statistic::Peak),
+    ("fastest", Statistic::Peak),
+    ("burst", Statistic::Peak),
+    ("bursts", Statistic::Peak),
+    ("tops out", Statistic::Peak),
+    ("mean", Statistic::Mean),
+    ("average", Statistic::Mean),
+    ("averages", Statistic::Mean),
+    ("averaged", Statistic::Mean),
+    ("averaging", Statistic::Mean),
+    ("avg", Statistic::Mean),
+    ("median", Statistic::Median),
+    ("p50", Statistic::Median),
+    ("sustained", Statistic::Sustained),
+    ("sustains", Statistic::Sustained),
+    ("sustain", Statistic::Sustained),
+    ("steady", Statistic::Sustained),
+    ("minimum", Statistic::Slowest),
+    ("slowest", Statistic::Slowest),
+    ("worst", Statistic::Slowest),
+    ("p95", Statistic::Tail),
+    ("p99", Statistic::Tail),
+];
+
 /// Peak, mean, … by the word nearest to the number at `at`, words of the load apart.
 pub(super) fn statistic(
     toks: &[Tok],
@@ -108,40 +143,7 @@ pub(super) fn statistic(
     at: usize,
     load: &[Range<usize>],
 ) -> Option<Statistic> {
-    const WORDS: [(&str, Statistic); 31] = [
-        ("peak", Statistic::Peak),
-        ("peaks", Statistic::Peak),
-        ("peaked", Statistic::Peak),
-        ("peaking", Statistic::Peak),
-        ("max", Statistic::Peak),
-        ("maximum", Statistic::Peak),
-        ("maxes", Statistic::Peak),
-        ("best", Statistic::Peak),
-        ("record", Statistic::Peak),
-        ("highest", Statistic::Peak),
-        ("fastest", Statistic::Peak),
-        ("burst", Statistic::Peak),
-        ("bursts", Statistic::Peak),
-        ("tops out", Statistic::Peak),
-        ("mean", Statistic::Mean),
-        ("average", Statistic::Mean),
-        ("averages", Statistic::Mean),
-        ("averaged", Statistic::Mean),
-        ("averaging", Statistic::Mean),
-        ("avg", Statistic::Mean),
-        ("median", Statistic::Median),
-        ("p50", Statistic::Median),
-        ("sustained", Statistic::Sustained),
-        ("sustains", Statistic::Sustained),
-        ("sustain", Statistic::Sustained),
-        ("steady", Statistic::Sustained),
-        ("minimum", Statistic::Slowest),
-        ("slowest", Statistic::Slowest),
-        ("worst", Statistic::Slowest),
-        ("p95", Statistic::Tail),
-        ("p99", Statistic::Tail),
-    ];
-    let phrases: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
+    let phrases: Vec<&str> = STATISTICS.iter().map(|(word, _)| *word).collect();
     let mut found = find(toks, range, &phrases);
     let of_load = |w: Option<&str>| {
         matches!(
@@ -179,7 +181,7 @@ pub(super) fn statistic(
             && !(extreme && (of_load(word(toks, i + 1)) || of_load(before)))
     });
     let (_, nearest) = found.into_iter().min_by_key(|(i, _)| i.abs_diff(at))?;
-    WORDS
+    STATISTICS
         .iter()
         .find(|(word, _)| *word == nearest)
         .map(|(_, s)| *s)
@@ -323,67 +325,73 @@ fn after_rate(toks: &[Tok], at: usize) -> bool {
         .is_some_and(|w| time_of(w).is_some() || w == "tps")
 }
 
+/// Words that put the wait for the first token into the time.
+const WITH_THE_WAIT: [&str; 21] = [
+    "end to end",
+    "e2e",
+    "including ttft",
+    "including prefill",
+    "including the prefill",
+    "including time to first token",
+    "including the wait",
+    "including prompt processing",
+    "including first token",
+    "including the first token",
+    "includes ttft",
+    "includes prefill",
+    "prefill included",
+    "ttft included",
+    "wall clock",
+    "from request to last token",
+    "including queueing",
+    "including the time to first token",
+    "includes the wait",
+    "from sending",
+    "with ttft",
+];
+
+/// Words that leave it out.
+const WITHOUT_THE_WAIT: [&str; 28] = [
+    "after the first token",
+    "after first token",
+    "after first chunk",
+    "after the first chunk",
+    "excluding ttft",
+    "excluding prefill",
+    "excluding the prefill",
+    "excludes ttft",
+    "excluding time to first token",
+    "excluding the first token",
+    "excluding prompt",
+    "without ttft",
+    "without prefill",
+    "without the wait",
+    "not counting ttft",
+    "not counting prefill",
+    "not including ttft",
+    "not including prefill",
+    "decode",
+    "decoding",
+    "decodes",
+    "ignoring prefill",
+    "ignoring ttft",
+    "once it starts",
+    "inter token",
+    "not counting the wait",
+    "excluding the wait",
+    "prefill excluded",
+];
+
 /// Whether the wait for the first token is in the time, where words say so.
 pub(super) fn ttft_included(toks: &[Tok], range: &Range<usize>) -> Option<bool> {
-    const IN: [&str; 21] = [
-        "end to end",
-        "e2e",
-        "including ttft",
-        "including prefill",
-        "including the prefill",
-        "including time to first token",
-        "including the wait",
-        "including prompt processing",
-        "including first token",
-        "including the first token",
-        "includes ttft",
-        "includes prefill",
-        "prefill included",
-        "ttft included",
-        "wall clock",
-        "from request to last token",
-        "including queueing",
-        "including the time to first token",
-        "includes the wait",
-        "from sending",
-        "with ttft",
-    ];
-    const OUT: [&str; 28] = [
-        "after the first token",
-        "after first token",
-        "after first chunk",
-        "after the first chunk",
-        "excluding ttft",
-        "excluding prefill",
-        "excluding the prefill",
-        "excludes ttft",
-        "excluding time to first token",
-        "excluding the first token",
-        "excluding prompt",
-        "without ttft",
-        "without prefill",
-        "without the wait",
-        "not counting ttft",
-        "not counting prefill",
-        "not including ttft",
-        "not including prefill",
-        "decode",
-        "decoding",
-        "decodes",
-        "ignoring prefill",
-        "ignoring ttft",
-        "once it starts",
-        "inter token",
-        "not counting the wait",
-        "excluding the wait",
-        "prefill excluded",
-    ];
-    let out = find(toks, range, &OUT).iter().any(|(at, phrase)| {
-        // "decode GPU" names a machine.
-        !phrase.starts_with("decod")
-            || super::unit::entity_of(word(toks, at + 1).unwrap_or("")).is_none()
-    });
-    let included = find(toks, range, &IN)
+    let out = find(toks, range, &WITHOUT_THE_WAIT)
+        .iter()
+        .any(|(at, phrase)| {
+            // "decode GPU" names a machine.
+            !phrase.starts_with("decod")
+                || super::entity::entity_of(word(toks, at + 1).unwrap_or("")).is_none()
+        });
+    let included = find(toks, range, &WITH_THE_WAIT)
         .iter()
         .any(|(at, _)| at.checked_sub(1).and_then(|i| word(toks, i)) != Some("not"));
     match (included, out) {
@@ -391,144 +399,4 @@ pub(super) fn ttft_included(toks: &[Tok], range: &Range<usize>) -> Option<bool> 
         (false, true) => Some(false),
         _ => None,
     }
-}
-
-/// "mean latency 43.6 s", "a 4 s average latency": in seconds.
-pub(super) fn mean_latency(toks: &[Tok]) -> Option<f64> {
-    let is_mean = |at: usize| matches!(word(toks, at), Some("mean" | "average" | "avg"));
-    let fills = |at: usize| {
-        matches!(
-            word(toks, at),
-            Some("of" | "is" | "was" | "request" | "e2e" | "end" | "to" | "about")
-        ) || matches!(
-            toks.get(at).and_then(Tok::sign),
-            Some(':' | '=' | '(' | '~')
-        )
-    };
-    (0..toks.len())
-        .filter(|at| word(toks, *at) == Some("latency"))
-        .find_map(|at| {
-            (at.saturating_sub(4)..at).find(|at| is_mean(*at))?;
-            let after = (at + 1..at + 5).find(|i| !fills(*i));
-            let before = (at.saturating_sub(5)..at).find(|i| number(toks, *i).is_some());
-            let length = |from: Option<usize>| {
-                let (count, to) = number(toks, from?)?;
-                Some(count * word(toks, to).and_then(time_of)?.seconds)
-            };
-            length(after).or_else(|| length(before))
-        })
-}
-
-/// What the number was taken over.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Timed {
-    pub tokens: Range<usize>,
-    /// Where it is a length of time.
-    pub seconds: Option<f64>,
-}
-
-/// "over 60 seconds", "a ten-minute run", "across 100 requests", "median of 3".
-pub(super) fn interval(
-    toks: &[Tok],
-    range: &Range<usize>,
-    taken: &[Range<usize>],
-) -> Option<Timed> {
-    let free = |from: usize| !taken.iter().any(|used| used.contains(&from));
-    let found = range.clone().filter(|at| free(*at));
-    let mut runs = None;
-    for at in found {
-        if let Some(timed) = length(toks, at) {
-            return Some(timed);
-        }
-        if runs.is_none() {
-            runs = repeats(toks, at);
-        }
-    }
-    runs
-}
-
-fn length(toks: &[Tok], at: usize) -> Option<Timed> {
-    let opens = matches!(
-        word(toks, at),
-        Some("over" | "for" | "in" | "during" | "within" | "across" | "throughout")
-    );
-    let article = |i: usize| {
-        usize::from(matches!(
-            word(toks, i),
-            Some("a" | "an" | "the" | "one" | "full")
-        ))
-    };
-    if opens {
-        let skip = at
-            + 1
-            + article(at + 1) * usize::from(number(toks, at + 1).is_none_or(|(n, _)| n == 1.0));
-        let (count, to) = number(toks, skip).or((skip > at + 1).then_some((1.0, skip)))?;
-        let time = word(toks, to).and_then(time_of)?;
-        return Some(Timed {
-            tokens: at..to + 1,
-            seconds: Some(count * time.seconds),
-        });
-    }
-    let (count, to) = number(toks, at)?;
-    let time = word(toks, to).and_then(time_of)?;
-    let run = matches!(
-        word(toks, to + 1),
-        Some(
-            "run"
-                | "runs"
-                | "test"
-                | "window"
-                | "benchmark"
-                | "period"
-                | "soak"
-                | "interval"
-                | "average"
-                | "measurement"
-        )
-    );
-    run.then_some(Timed {
-        tokens: at..to + 2,
-        seconds: Some(count * time.seconds),
-    })
-}
-
-fn repeats(toks: &[Tok], at: usize) -> Option<Timed> {
-    let q = quantity(toks, at)?;
-    let noun = word(toks, q.to);
-    let counted = matches!(
-        noun,
-        Some(
-            "requests"
-                | "prompts"
-                | "runs"
-                | "samples"
-                | "trials"
-                | "iterations"
-                | "queries"
-                | "repeats"
-                | "repetitions"
-                | "measurements"
-                | "attempts"
-        )
-    );
-    let of = at.checked_sub(1).and_then(|i| word(toks, i)) == Some("of")
-        && at
-            .checked_sub(2)
-            .and_then(|i| word(toks, i))
-            .is_some_and(|w| {
-                matches!(
-                    w,
-                    "median" | "mean" | "average" | "best" | "worst" | "avg" | "fastest"
-                )
-            });
-    let small = q.low <= 1e6 && q.low.fract() == 0.0;
-    let rate = super::unit::unit(toks, q.to).is_some_and(|unit| unit.time.is_some());
-    (small && !rate && (counted || of)).then_some(Timed {
-        tokens: if of {
-            at - 2..q.to + usize::from(counted)
-        } else {
-            at..q.to + 1
-        },
-        seconds: None,
-    })
 }

@@ -13,7 +13,8 @@ pub use limits::{Limits, Part, TooLong};
 /// thousand streams do not each keep their largest event.
 const KEPT: usize = 16 * 1024;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// What a body may start with before its first byte of text.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// What a stream said, in the order in which it said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

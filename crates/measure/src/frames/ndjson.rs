@@ -41,11 +41,11 @@ impl Parser {
             let (head, next) = (&rest[..end], &rest[end + 1..]);
             if self.line.is_empty() {
                 within(head.len(), Part::Line, self.limits.line)?;
-                self.hand_out(head, true, &mut on);
+                self.hand_out(head, |_| true, &mut on);
             } else {
                 self.keep(head)?;
                 let mut line = mem::take(&mut self.line);
-                self.hand_out(&line, true, &mut on);
+                self.hand_out(&line, |_| true, &mut on);
                 line.clear();
                 line.shrink_to(super::KEPT);
                 self.line = line;
@@ -58,12 +58,17 @@ impl Parser {
     /// The body is over. A last line without its line feed is whole if it is JSON.
     pub fn finish<F: FnMut(Item<'_>)>(&mut self, mut on: F) {
         let line = mem::take(&mut self.line);
-        let whole = serde_json::from_slice::<IgnoredAny>(&line).is_ok();
-        self.hand_out(&line, whole, &mut on);
+        let is_whole = |data: &[u8]| serde_json::from_slice::<IgnoredAny>(data).is_ok();
+        self.hand_out(&line, is_whole, &mut on);
         *self = Parser::new(self.limits);
     }
 
-    fn hand_out<F: FnMut(Item<'_>)>(&mut self, line: &[u8], terminated: bool, on: &mut F) {
+    fn hand_out<F: FnMut(Item<'_>)>(
+        &mut self,
+        line: &[u8],
+        is_whole: impl Fn(&[u8]) -> bool,
+        on: &mut F,
+    ) {
         let mut line = line;
         if !mem::replace(&mut self.started, true) {
             line = line.strip_prefix(super::BYTE_ORDER_MARK).unwrap_or(line);
@@ -73,7 +78,7 @@ impl Parser {
             on(Item::Event {
                 name: b"",
                 data,
-                terminated,
+                terminated: is_whole(data),
             });
         }
     }
@@ -124,6 +129,13 @@ mod tests {
     fn a_last_line_cut_off_is_not_terminated() {
         assert_eq!(read(b"{\"a\":", &[]), vec![("{\"a\":".to_owned(), false)]);
         assert_eq!(read(b"", &[]), vec![]);
+    }
+
+    #[test]
+    fn what_stands_around_a_last_line_does_not_cut_it_off() {
+        let whole = vec![("{}".to_owned(), true)];
+        assert_eq!(read(b"\xEF\xBB\xBF{}", &[2]), whole);
+        assert_eq!(read(b"{}\x0c", &[]), whole);
     }
 
     #[test]

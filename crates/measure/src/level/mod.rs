@@ -3,7 +3,7 @@
 mod client;
 mod end_to_end;
 mod latency;
-mod streams;
+pub(crate) mod streams;
 pub(crate) mod streams_of;
 mod system;
 mod verdict;

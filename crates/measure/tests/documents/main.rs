@@ -2,6 +2,8 @@
 
 mod check;
 mod edges;
+mod export;
 mod metrics;
+mod probe;
 mod runs;
 mod schema;

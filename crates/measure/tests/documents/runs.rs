@@ -199,8 +199,8 @@ impl File {
         change(self.level(level));
     }
 
-    /// Read back with each level's end and the footer.
-    pub fn finished(mut self) -> Report {
+    /// The file's lines, with each level's end and the footer.
+    pub fn texts(mut self) -> Vec<String> {
         let issued = self.ends.iter().map(|end| end.issued).sum();
         self.lines.extend(self.ends.drain(..).map(Line::Level));
         self.lines.push(Line::Footer(Footer {
@@ -208,7 +208,13 @@ impl File {
             ended: issued,
             interrupted: false,
         }));
-        self.cut_short()
+        self.lines.iter().map(json).collect()
+    }
+
+    /// Read back with each level's end and the footer.
+    pub fn finished(self) -> Report {
+        let texts = self.texts().into_iter().map(String::into_bytes);
+        report::build(&read_back(texts), Guards::default())
     }
 
     /// Read back as a killed run would have left it.

@@ -3,42 +3,13 @@
 mod naive;
 mod oracles;
 mod properties;
+mod seen;
 mod vectors;
+mod wpt;
 
-use measure::frames::{Item, Limits, TooLong, sse::Parser};
+use measure::frames::{Limits, TooLong, sse::Parser};
 
-/// An item that outlives the bytes it was read from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Seen {
-    Event {
-        name: Vec<u8>,
-        data: Vec<u8>,
-        terminated: bool,
-    },
-    Comment,
-    ErrorField(Vec<u8>),
-}
-
-impl Seen {
-    /// What the standard knows of an item: loose JSON is nothing to it.
-    fn of(item: Item<'_>) -> Option<Self> {
-        Some(match item {
-            Item::Event {
-                name,
-                data,
-                terminated,
-            } => Seen::Event {
-                name: name.to_vec(),
-                data: data.to_vec(),
-                terminated,
-            },
-            Item::Comment => Seen::Comment,
-            Item::ErrorField(value) => Seen::ErrorField(value.to_vec()),
-            Item::Loose(_) => return None,
-            other @ (Item::End | Item::Stray(_)) => panic!("no item of event streams: {other:?}"),
-        })
-    }
-}
+use seen::Seen;
 
 /// Everything a parser with these limits hands out when it is fed these pieces, and how it ended.
 fn read<'p>(

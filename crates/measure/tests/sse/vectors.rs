@@ -4,11 +4,11 @@ use measure::frames::{Item, Limits, Part, TooLong};
 
 use super::{Seen, cut, read, read_all};
 
-const fn event(data: &'static [u8]) -> Item<'static> {
+pub const fn event(data: &'static [u8]) -> Item<'static> {
     named(b"", data)
 }
 
-const fn named(name: &'static [u8], data: &'static [u8]) -> Item<'static> {
+pub const fn named(name: &'static [u8], data: &'static [u8]) -> Item<'static> {
     Item::Event {
         name,
         data,
@@ -16,7 +16,7 @@ const fn named(name: &'static [u8], data: &'static [u8]) -> Item<'static> {
     }
 }
 
-const fn open(name: &'static [u8], data: &'static [u8]) -> Item<'static> {
+pub const fn open(name: &'static [u8], data: &'static [u8]) -> Item<'static> {
     Item::Event {
         name,
         data,
@@ -28,7 +28,8 @@ const fn error(value: &'static [u8]) -> Item<'static> {
     Item::ErrorField(value)
 }
 
-type Vector = (&'static str, &'static [u8], &'static [Item<'static>]);
+/// What a body is about, the body, and what it says.
+pub type Vector = (&'static str, &'static [u8], &'static [Item<'static>]);
 
 const LINES: &[Vector] = &[
     ("nothing at all", b"", &[]),
@@ -267,9 +268,17 @@ const ENDS: &[Vector] = &[
 ];
 
 fn vectors() -> impl Iterator<Item = &'static Vector> {
-    [LINES, BYTE_ORDER_MARKS, FIELDS, COMMENTS_AND_ERRORS, ENDS]
-        .into_iter()
-        .flatten()
+    [
+        LINES,
+        BYTE_ORDER_MARKS,
+        FIELDS,
+        COMMENTS_AND_ERRORS,
+        ENDS,
+        super::wpt::VECTORS,
+        super::wpt::EXAMPLES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 #[test]

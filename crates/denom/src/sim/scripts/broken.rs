@@ -22,7 +22,7 @@ pub(super) fn bad_json(ask: &Ask) -> Script {
     halved(ask, |speech| {
         speech.event(
             "message_delta",
-            b"{\"id\":\"x\",\"choices\":[{\"index\":0,,\"delta\":",
+            b"{\"id\":\"x\",\"choices\":[{\"index\":0,,\"delta\":}]}",
         );
     })
 }

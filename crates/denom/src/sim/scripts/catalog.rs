@@ -21,6 +21,8 @@ pub struct Entry {
     pub outcome: &'static str,
     /// The shape of an `ok` response of 64 tokens, by its name in records.
     pub shape: Option<&'static str>,
+    /// APIs in which it is `buffered` instead, since they say in one event what others stream.
+    pub buffered_in: &'static [Dialect],
     /// Flags that the request must carry in every one of these APIs, by their names in records.
     /// Others may come with the API: `hidden_reasoning` where it only ever shows a summary.
     pub flags: &'static [&'static str],
@@ -75,6 +77,7 @@ impl Entry {
             dialects: Dialect::ALL,
             outcome: "ok",
             shape: Some("streamed"),
+            buffered_in: &[],
             flags: &[],
             delivered: Delivered::All,
             make,
@@ -102,6 +105,14 @@ impl Entry {
         }
     }
 
+    /// As `buffered` in these APIs.
+    pub(super) const fn buffered_in(self, buffered_in: &'static [Dialect]) -> Self {
+        Entry {
+            buffered_in,
+            ..self
+        }
+    }
+
     /// With these flags.
     pub(super) const fn flags(self, flags: &'static [&'static str]) -> Self {
         Entry { flags, ..self }
@@ -123,10 +134,21 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// The shape that an `ok` response of 64 tokens has in an API.
+    pub fn shape_in(&self, dialect: Dialect) -> Option<&'static str> {
+        match self.buffered_in.contains(&dialect) {
+            true => Some("buffered"),
+            false => self.shape,
+        }
+    }
+}
+
 /// Every script, those without a fault first.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     list::PLAIN
         .iter()
+        .chain(list::FAMILIES)
         .chain(list::FAULTS)
         .chain(list::TEXTS)
         .chain(list::REPLIES)

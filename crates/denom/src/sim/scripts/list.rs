@@ -1,7 +1,7 @@
 //! Owns the list of scripts: one entry each, with what a client must make of it.
 
 use super::catalog::{Delivered, Entry};
-use super::{broken, codings, faulty, held, hostile, marks, paced, refused, spelled};
+use super::{broken, codings, families, faulty, held, hostile, marks, paced, refused, spelled};
 use crate::sim::dialect::Dialect;
 
 use Dialect::{
@@ -125,8 +125,9 @@ pub(super) const PLAIN: &[Entry] = &[
     Entry::new("reasoning-summary", "three quarters reasoning, of which a summary is shown", paced::summary)
         .row(14).only(SUMMING).flags(&["hidden_reasoning"]).brings(SUMMARY),
     Entry::new("hidden-reasoning", "64 of 78 tokens are reasoning that is not shown", paced::hidden)
-        .row(14).only(COUNTED).flags(&["hidden_reasoning"]).brings(VISIBLE),
-    Entry::new("tool", "a tool call whose arguments are the tokens", paced::tool).only(CALLING),
+        .row(14).only(COUNTED).shape("buffered").flags(&["hidden_reasoning"]).brings(VISIBLE),
+    Entry::new("tool", "a tool call whose arguments are the tokens", paced::tool).only(CALLING)
+        .buffered_in(&[GeminiSse, GeminiArray, OllamaChat]),
     Entry::new("refusal", "the answer is a refusal", paced::refusal).only(&[OpenaiChat, OpenaiResponses]),
     Entry::new("nospace", "as normal, no space behind data:", spelled::no_space).row(18).only(SSE),
     Entry::new("crlf", "as normal, lines end in CR LF", spelled::crlf).row(18).only(SSE),
@@ -160,6 +161,33 @@ pub(super) const PLAIN: &[Entry] = &[
     Entry::new("br", "as normal, compressed by brotli", codings::br).row(26).flags(&["compressed"]),
     Entry::new("stale-keepalive", "as normal; the connection closes as the next request comes", faulty::stale_keepalive)
         .row(33),
+];
+
+/// Scripts that say the same as servers of one family do.
+#[rustfmt::skip]
+pub(super) const FAMILIES: &[Entry] = &[
+    Entry::new("llama-cpp", "llama.cpp: role without text, timings beside the usage", families::llama_cpp)
+        .only(CHAT),
+    Entry::new("groq", "Groq: usage twice, with times, on the finish chunk", families::groq).only(CHAT),
+    Entry::new("fireworks", "Fireworks: usage and perf_metrics on the finish chunk", families::fireworks)
+        .only(CHAT),
+    Entry::new("deepseek", "DeepSeek: reasoning, nulls, usage on the finish chunk", families::deepseek)
+        .only(CHAT),
+    Entry::new("openrouter", "OpenRouter: delta.reasoning, a provider", families::openrouter).only(CHAT),
+    Entry::new("xai", "xAI: role with text, no finish_reason before the end", families::xai).only(CHAT),
+    Entry::new("moonshot", "Moonshot: last text, finish and usage in one chunk", families::moonshot)
+        .only(CHAT),
+    Entry::new("litellm", "LiteLLM: the usage chunk has a choice", families::litellm).only(CHAT),
+    Entry::new("mistral", "Mistral: content as a list of parts, some thinking", families::mistral).only(CHAT),
+    Entry::new("vllm-counts", "vLLM: the usage so far on every chunk", families::vllm_counts).only(CHAT),
+    Entry::new("text-finish", "vLLM: the finish reason stands on the last text", families::text_finish)
+        .only(&[OpenaiCompletions]),
+    Entry::new("unnumbered", "llama.cpp: Responses without numbers, started twice", families::unnumbered)
+        .only(RESPONSES),
+    Entry::new("late-counts", "LiteLLM: Messages with a ping first, true counts last", families::late_counts)
+        .only(&[AnthropicMessages]),
+    Entry::new("running-counts", "Gemini with counts and a null finish on every object", families::running_counts)
+        .only(GEMINI),
 ];
 
 /// Scripts whose stream goes wrong.
@@ -232,8 +260,8 @@ pub(super) const FAULTS: &[Entry] = &[
         .row(24).fails("limit_exceeded", NOTHING),
     Entry::new("deep-json", "an event in the middle holds 100,000 arrays in each other", broken::deep_json)
         .row(24).fails("limit_exceeded", HALF),
-    Entry::new("endless", "a token each 10 ms, without end", faulty::endless)
-        .row(25).fails("limit_exceeded", Delivered::Endless),
+    Entry::new("endless", "a token each 10 ms, without end: until the client says that it is enough", faulty::endless)
+        .row(25).fails("timeout", Delivered::Endless),
     Entry::new("endless-fast", "tokens as fast as the client takes them, without end", faulty::endless_fast)
         .row(25).fails("limit_exceeded", Delivered::Endless),
     Entry::new("gzip-bomb", "1 MiB of gzip that becomes 1 GiB", codings::gzip_bomb)
@@ -266,7 +294,7 @@ pub(super) const TEXTS: &[Entry] = &[
         .row(39),
     Entry::new("hostile-model", "the answer bears a hostile model name", hostile::hostile_model).row(39),
     Entry::new("long-text", "a first token of 1 MiB, then three", hostile::long_text)
-        .row(39).brings(Delivered::AtMost(4)),
+        .row(39).shape("buffered").flags(&["usage_inconsistent"]).brings(Delivered::AtMost(4)),
     Entry::new("hostile-error", "status 500 and a hostile message", hostile::hostile_error)
         .row(39).fails("http_error", NOTHING),
     Entry::new("long-error", "status 500 and a message of 1 MiB", hostile::long_error)

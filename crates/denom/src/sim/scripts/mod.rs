@@ -3,6 +3,7 @@
 mod broken;
 pub mod catalog;
 mod codings;
+mod families;
 mod faulty;
 mod held;
 mod hostile;

@@ -124,14 +124,21 @@ pub(super) fn summary(ask: &Ask) -> Script {
         .tail(AT_ONCE, Tail::of(ask, tokens, reasoning))
 }
 
-/// Of 78 tokens, 64 are reasoning that nobody sees.
+/// Of 78 tokens, 64 are reasoning that nobody sees; the rest comes when it is over.
 pub(super) fn hidden(ask: &Ask) -> Script {
     let tokens = ask.tokens();
     let reasoning = tokens * 64 / 78;
-    Tape::new(ask)
-        .role(Length::ZERO)
-        .tokens(Pace::USUAL, Kind::Answer, reasoning..tokens)
-        .tail(AT_ONCE, Tail::of(ask, tokens, reasoning))
+    let mut tape = Tape::new(ask).role(Length::ZERO);
+    let pace = Pace {
+        first: Pace::USUAL.token(reasoning),
+        each: millis(30),
+    };
+    for index in reasoning..tokens {
+        tape = tape.write(at(pace, index - reasoning), 1, |speech| {
+            speech.each(index..index + 1);
+        });
+    }
+    tape.tail(AT_ONCE, Tail::of(ask, tokens, reasoning))
 }
 
 /// The name with the first token; each token is a piece of the arguments.

@@ -34,16 +34,16 @@ impl Chat {
         }
     }
 
-    fn chunk(&self, out: &mut Vec<u8>, choice: &[&[u8]]) {
-        frame::parts(out, &[b"data: ", &self.open]);
-        frame::parts(out, choice);
-        out.extend_from_slice(self.close);
+    /// A chunk whose choice is made of three parts.
+    fn chunk(&self, out: &mut Vec<u8>, open: &[u8], middle: &[&[u8]], close: &[u8]) {
+        frame::parts(out, &[b"data: ", &self.open, open]);
+        frame::parts(out, middle);
+        frame::parts(out, &[close, self.close]);
     }
 
     fn delta(&self, out: &mut Vec<u8>, delta: &[&[u8]]) {
-        let open: &[u8] = b"{\"index\":0,\"delta\":{";
-        let close: &[u8] = b"},\"finish_reason\":null}";
-        self.chunk(out, &[&[open], delta, &[close]].concat());
+        let open = b"{\"index\":0,\"delta\":{";
+        self.chunk(out, open, delta, b"},\"finish_reason\":null}");
     }
 }
 
@@ -75,8 +75,8 @@ impl Voice for Chat {
     }
 
     fn close(&mut self, out: &mut Vec<u8>, close: &Close) {
-        let open: &[u8] = b"{\"index\":0,\"delta\":{},\"finish_reason\":\"";
-        self.chunk(out, &[open, reason(close.reason).as_bytes(), b"\"}"]);
+        let open = b"{\"index\":0,\"delta\":{},\"finish_reason\":\"";
+        self.chunk(out, open, &[reason(close.reason).as_bytes()], b"\"}");
         if let (true, Some(counts)) = (self.include_usage, close.usage) {
             let counts = usage(counts).to_string();
             let parts: &[&[u8]] = &[b"],\"usage\":", counts.as_bytes(), b"}\n\n"];

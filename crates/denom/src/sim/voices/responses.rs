@@ -244,7 +244,19 @@ fn kinds(item: Item) -> Kinds {
             Some("response.content_part.done"),
         ),
     };
-    let (delta, done, done_member) = match item {
+    let (delta, done, done_member) = texts(item);
+    Kinds {
+        part_added,
+        delta,
+        done,
+        done_member,
+        part_done,
+    }
+}
+
+/// The types of the events that bring an item's text and end it, and the member that repeats it.
+fn texts(item: Item) -> (&'static str, &'static str, &'static str) {
+    match item {
         Item::Message(Kind::Refusal) => {
             ("response.refusal.delta", "response.refusal.done", "refusal")
         }
@@ -268,13 +280,6 @@ fn kinds(item: Item) -> Kinds {
             "response.function_call_arguments.done",
             "arguments",
         ),
-    };
-    Kinds {
-        part_added,
-        delta,
-        done,
-        done_member,
-        part_done,
     }
 }
 

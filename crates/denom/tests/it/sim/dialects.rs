@@ -197,13 +197,13 @@ fn an_endless_stream_goes_on_until_the_client_leaves() {
         client.ask(&stream(model, 1));
         client.head();
         let mut read = 0;
-        while read < 16 << 20 {
+        while read < 2 << 20 {
             read += client.chunk(&mut 0).expect("it goes on").len();
         }
     }
     let records = records(&server, 2);
     assert!(records.iter().all(|record| record.end == End::ClientGone));
-    assert!(tokens(&records[0]) > 10_000);
+    assert!(tokens(&records[0]) > 1_000);
 }
 
 #[test]

@@ -70,6 +70,22 @@ fn normal_is_the_same_answer_in_every_api() {
     }
 }
 
+/// Where a request can ask for usage, it comes in a chunk of its own behind the finish.
+#[test]
+fn asked_for_usage_is_a_chunk_without_choices() {
+    for dialect in [OpenaiChat, OpenaiCompletions] {
+        let ask = Ask {
+            dialect,
+            ..Ask::of("normal")
+        };
+        let body = String::from_utf8(body_of(&made("normal", &ask))).expect("it is text");
+        let (front, usage) = body
+            .split_once("\"choices\":[],\"usage\":{")
+            .expect("it is there");
+        assert!(front.contains("\"finish_reason\":\"stop\"") && !usage.contains("choices"));
+    }
+}
+
 #[test]
 fn each_token_comes_in_its_own_write_at_its_own_time() {
     for &dialect in Dialect::ALL {
@@ -236,4 +252,35 @@ fn a_script_of_another_api_is_refused_and_says_where_it_belongs() {
         .as_str()
         .expect("an error of this API is a text");
     assert!(message.contains("openai-responses"), "{message}");
+}
+
+/// What each family says is the same answer, by the rules of its API.
+#[test]
+fn families_say_what_normal_says() {
+    for (name, dialects, reasoning) in [
+        ("llama-cpp", &[OpenaiChat][..], 0),
+        ("groq", &[OpenaiChat], 0),
+        ("fireworks", &[OpenaiChat], 0),
+        ("deepseek", &[OpenaiChat], 48),
+        ("xai", &[OpenaiChat], 0),
+        ("moonshot", &[OpenaiChat], 0),
+        ("litellm", &[OpenaiChat], 0),
+        ("vllm-counts", &[OpenaiChat], 0),
+        ("text-finish", &[OpenaiCompletions], 0),
+        ("late-counts", &[AnthropicMessages], 0),
+        ("running-counts", &[GeminiSse, GeminiArray], 0),
+    ] {
+        for &dialect in dialects {
+            let (heard, script) = said_by(name, dialect, None);
+            assert_eq!(heard.reasoning, text(0..reasoning), "{name}");
+            assert_eq!(heard.answer, text(reasoning..64), "{name}");
+            assert_eq!(heard.finish.as_deref(), Some(reasons(dialect)[1]), "{name}");
+            assert_eq!(heard.usage, Some((16, 64, reasoning)), "{name}");
+            assert_eq!(
+                script.ending(),
+                Some((millis(690), Ending::Proper)),
+                "{name}"
+            );
+        }
+    }
 }

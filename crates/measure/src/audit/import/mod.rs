@@ -1,0 +1,238 @@
+//! Owns the finding of a file's tool by the keys in it, and what becomes of the file.
+
+mod aiperf;
+mod archive;
+mod console;
+mod denom;
+mod evalscope;
+mod fields;
+mod genai_bench;
+mod guidellm;
+mod inference_benchmarker;
+mod inference_perf;
+mod inference_x;
+mod k6;
+mod llama_bench;
+mod llama_benchy;
+mod llmperf;
+mod loadgen;
+mod oha;
+mod rows;
+mod servebench;
+mod sglang;
+mod vllm;
+
+use serde_json::Value;
+
+use super::form::{Run, Tool};
+use super::read::Content;
+
+/// The most runs of one file that are kept.
+pub const MOST_RUNS: usize = 20_000;
+
+/// What a file held.
+#[derive(Debug, Clone)]
+pub struct Import {
+    /// Whose it is.
+    pub tool: Tool,
+    /// Its runs.
+    pub runs: Vec<Run>,
+    /// What of it was left out, each with why.
+    pub left_out: Vec<String>,
+}
+
+/// How one form of a tool's file is recognised and read.
+struct Importer {
+    /// The tool, if this value is of its form.
+    claims: fn(&Value) -> Option<Tool>,
+    /// All values of the form, in order, as runs.
+    import: fn(&[Value]) -> Vec<Run>,
+}
+
+/// Forms with the fewest and most particular keys first: vLLM's and SGLang's differ in few.
+const IMPORTERS: [Importer; 19] = [
+    Importer {
+        claims: denom::claims,
+        import: denom::import,
+    },
+    Importer {
+        claims: guidellm::claims,
+        import: guidellm::import,
+    },
+    Importer {
+        claims: llama_benchy::claims,
+        import: llama_benchy::import,
+    },
+    Importer {
+        claims: servebench::claims,
+        import: servebench::import,
+    },
+    Importer {
+        claims: aiperf::claims_row,
+        import: aiperf::import_rows,
+    },
+    Importer {
+        claims: aiperf::claims,
+        import: aiperf::import,
+    },
+    Importer {
+        claims: vllm::claims,
+        import: vllm::import,
+    },
+    Importer {
+        claims: sglang::claims,
+        import: sglang::import,
+    },
+    Importer {
+        claims: llmperf::claims,
+        import: llmperf::import,
+    },
+    Importer {
+        claims: llmperf::claims_row,
+        import: llmperf::import_rows,
+    },
+    Importer {
+        claims: genai_bench::claims,
+        import: genai_bench::import,
+    },
+    Importer {
+        claims: inference_perf::claims,
+        import: inference_perf::import,
+    },
+    Importer {
+        claims: inference_benchmarker::claims,
+        import: inference_benchmarker::import,
+    },
+    Importer {
+        claims: evalscope::claims,
+        import: evalscope::import,
+    },
+    Importer {
+        claims: inference_x::claims,
+        import: inference_x::import,
+    },
+    Importer {
+        claims: archive::claims,
+        import: archive::import,
+    },
+    Importer {
+        claims: llama_bench::claims,
+        import: llama_bench::import,
+    },
+    Importer {
+        claims: k6::claims,
+        import: k6::import,
+    },
+    Importer {
+        claims: oha::claims,
+        import: oha::import,
+    },
+];
+
+/// Finds the tool and reads the runs.
+///
+/// # Errors
+/// With why the file is none that is known, or is damaged.
+pub fn import(content: &Content, bytes: &[u8]) -> Result<Import, String> {
+    let mut found = match &content.text {
+        Some(text) => from_text(text),
+        None if content.documents.first().is_some_and(denom::is_header) => {
+            denom::from_record(bytes).map(|runs| Import {
+                tool: Tool::Denom,
+                runs,
+                left_out: Vec::new(),
+            })
+        }
+        None => from_values(&content.documents),
+    }?;
+    found.left_out.extend(content.torn.clone());
+    found.runs.iter_mut().for_each(Run::drop_impossible);
+    if found.runs.len() > MOST_RUNS {
+        let text = format!("only the first {MOST_RUNS} of {} runs", found.runs.len());
+        found.left_out.push(text);
+        found.runs.truncate(MOST_RUNS);
+    }
+    match found.runs.is_empty() {
+        true => Err(format!(
+            "it is a file of {} without a run",
+            found.tool.name()
+        )),
+        false => Ok(found),
+    }
+}
+
+fn from_text(text: &str) -> Result<Import, String> {
+    let found = loadgen::from_text(text)
+        .or_else(|| sglang::from_text(text))
+        .or_else(|| llama_benchy::from_markdown(text));
+    let (tool, runs) = found.ok_or(
+        "it is text, and holds no summary that is known (SGLang or vLLM console, LoadGen, llama-benchy table)",
+    )?;
+    Ok(Import {
+        tool,
+        runs,
+        left_out: Vec::new(),
+    })
+}
+
+fn from_values(values: &[Value]) -> Result<Import, String> {
+    match claimed(values) {
+        Some(found) => Ok(found),
+        // A wrapper that somebody put around results: its members are looked at, one level down.
+        None => claimed(&unwrapped(values)).ok_or_else(|| unknown(values)),
+    }
+}
+
+fn claimed(values: &[Value]) -> Option<Import> {
+    let first = values.iter().find_map(claimant)?;
+    let (mut kept, mut others) = (Vec::new(), 0_u64);
+    for value in values {
+        match claimant(value) {
+            Some((_, index)) if index == first.1 => kept.push(value.clone()),
+            _ => others += 1,
+        }
+    }
+    let (tool, index) = first;
+    let mut left_out = Vec::new();
+    if others > 0 {
+        left_out.push(format!(
+            "{others} values are not of the form that the first one of {} has",
+            tool.name()
+        ));
+    }
+    Some(Import {
+        tool,
+        runs: (IMPORTERS[index].import)(&kept),
+        left_out,
+    })
+}
+
+fn claimant(value: &Value) -> Option<(Tool, usize)> {
+    let mut all = IMPORTERS.iter().enumerate();
+    all.find_map(|(index, importer)| (importer.claims)(value).map(|tool| (tool, index)))
+}
+
+fn unwrapped(values: &[Value]) -> Vec<Value> {
+    let members = values.iter().filter_map(Value::as_object);
+    let mut inner = Vec::new();
+    for value in members.flat_map(|members| members.values()) {
+        match value {
+            Value::Object(_) => inner.push(value.clone()),
+            Value::Array(list) => inner.extend(list.iter().filter(|v| v.is_object()).cloned()),
+            _ => {}
+        }
+    }
+    inner
+}
+
+/// What the file is, as far as can be said, for its user.
+fn unknown(values: &[Value]) -> String {
+    let keys: Vec<&str> = match values.first().and_then(Value::as_object) {
+        Some(members) => members.keys().take(5).map(String::as_str).collect(),
+        None => return "its JSON holds no object".into(),
+    };
+    format!(
+        "its keys are those of no tool that is known (it begins with {})",
+        keys.join(", ")
+    )
+}

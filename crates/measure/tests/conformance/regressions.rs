@@ -1,0 +1,108 @@
+//! Owns one test for each fault that fuzzing or mutation found, named by it.
+
+use measure::api::Api;
+use measure::judge::{Failure, Flag, Outcome};
+
+use super::{judged, traced};
+
+const STREAM: Option<&str> = Some("text/event-stream");
+const HI: &str = r#"data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}"#;
+
+fn outcome(api: Api, body: &str) -> (Outcome, Vec<Flag>) {
+    let judged = judged(api, traced(api, STREAM, [body.as_bytes()]));
+    (judged.outcome, judged.flags)
+}
+
+/// What a body is was decided by its first piece alone, so that a cut in `data` made it nothing.
+#[test]
+fn a_cut_within_the_first_word_of_a_body_changes_nothing() {
+    let events = format!("\u{feff}\n{HI}\n\ndata: [DONE]\n\n");
+    let lines = "\n {\"response\":\"Hi\",\"done\":true,\"done_reason\":\"stop\"}\n";
+    let array = " [{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]},\"finishReason\":\"STOP\"}]}]";
+    for (api, body) in [
+        (Api::OpenaiChat, events.as_bytes()),
+        (Api::Ollama, lines.as_bytes()),
+        (Api::Gemini, array.as_bytes()),
+    ] {
+        let whole = traced(api, None, [body]);
+        assert_eq!(judged(api, whole.clone()).outcome, Outcome::Ok, "{api:?}");
+        for cut in 0..=body.len() {
+            let (one, other) = body.split_at(cut);
+            assert_eq!(
+                traced(api, None, [one, other]),
+                whole,
+                "{api:?} cut at {cut}"
+            );
+        }
+    }
+}
+
+/// A finish behind the sentinel completed an answer that was not complete.
+#[test]
+fn a_choice_that_finishes_behind_the_sentinel_has_not_finished() {
+    let body = r#"data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"},{"index":1,"delta":{"content":"b"}}]}
+
+data: [DONE]
+
+data: {"choices":[{"index":1,"delta":{},"finish_reason":"stop"}]}
+
+"#;
+    let (outcome, _) = outcome(Api::OpenaiChat, body);
+    assert_eq!(outcome, Outcome::Failed(Failure::Truncated));
+}
+
+/// A jump of the numbers was forgotten where the event that showed it lacked its blank line.
+#[test]
+fn a_gap_shown_by_an_unterminated_last_event_is_a_gap() {
+    let body = r#"data: {"type":"response.output_text.delta","sequence_number":1,"delta":"Hi"}
+
+data: {"type":"response.completed","sequence_number":3,"response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]}]}}"#;
+    let (found, flags) = outcome(Api::OpenaiResponses, body);
+    assert_eq!(found, Outcome::Ok);
+    assert!(flags.contains(&Flag::SeqGap), "{flags:?}");
+    let (found, _) = outcome(
+        Api::OpenaiResponses,
+        &body.replace(r#""text":"Hi""#, r#""text":"Hi!""#),
+    );
+    assert_eq!(found, Outcome::Failed(Failure::ProtocolError));
+}
+
+/// What stood in a read behind the event that met a limit was still read; with another cut it was
+/// not.
+#[test]
+fn nothing_counts_behind_an_event_that_met_a_limit() {
+    let deep = "[".repeat(200);
+    let body = format!("data: {{\"a\":{deep}\n\ndata: nonsense\n\ndata: {{\"error\":\"x\"}}\n\n");
+    let (found, _) = outcome(Api::OpenaiChat, &body);
+    assert_eq!(found, Outcome::Failed(Failure::LimitExceeded));
+    let trace = traced(Api::OpenaiChat, STREAM, [body.as_bytes()]);
+    assert_eq!((trace.malformed, trace.error), (None, None));
+}
+
+/// An error behind the sentinel turned an answer that was over into a failure, or left no trace.
+#[test]
+fn an_error_behind_the_sentinel_is_noted_and_no_more() {
+    for error in ["data: {\"error\":\"gone\"}", "error: gone"] {
+        let (found, flags) = outcome(
+            Api::OpenaiChat,
+            &format!("{HI}\n\ndata: [DONE]\n\n{error}\n\n"),
+        );
+        assert_eq!(
+            (found, flags),
+            (Outcome::Ok, vec![Flag::PostDoneData]),
+            "{error}"
+        );
+    }
+}
+
+/// A count that is none went by unseen where the output's count was sound.
+#[test]
+fn a_prompt_count_that_is_none_is_inconsistent() {
+    let usage = r#","usage":{"prompt_tokens":1.5,"completion_tokens":1}}"#;
+    let body = format!(
+        "{}{usage}\n\ndata: [DONE]\n\n",
+        HI.strip_suffix('}').expect("an object")
+    );
+    let (found, flags) = outcome(Api::OpenaiChat, &body);
+    assert_eq!((found, flags), (Outcome::Ok, vec![Flag::UsageInconsistent]));
+}
