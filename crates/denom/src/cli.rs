@@ -109,6 +109,15 @@ pub enum LeadName {
     PerStream,
 }
 
+/// What a 429 does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum On429 {
+    /// It is counted, and the load goes on
+    None,
+    /// All requests pause for as long as the server asks, an hour at most
+    Pause,
+}
+
 /// Flags of `denom demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
@@ -383,6 +392,24 @@ pub struct EndpointArgs {
     #[arg(long, help_heading = "Requests")]
     pub no_stream: bool,
 
+    /// Wait until the server is ready before the run, at most so long [10m]
+    #[arg(
+        long,
+        value_name = "TIME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10m",
+        help_heading = "Limits and guards"
+    )]
+    pub wait_ready: Option<Time>,
+    /// What an answer 429 does
+    #[arg(
+        long = "on-429",
+        value_enum,
+        default_value_t = On429::None,
+        help_heading = "Limits and guards"
+    )]
+    pub on_429: On429,
     /// The longest without content
     #[arg(
         long,

@@ -55,6 +55,13 @@ impl RunClock {
         self.realtime_at_start_ns
     }
 
+    /// An instant of the run on the wall clock as it stood at the start: a wall clock that is set
+    /// during a run moves nothing.
+    pub fn unix_at(&self, at: Instant) -> u64 {
+        let run = at.since_or_zero(Instant::ORIGIN).nanos();
+        self.realtime_at_start_ns.saturating_add(run)
+    }
+
     /// How far another clock of the system is ahead of this one now, in nanoseconds.
     fn behind(&self, other: ClockId) -> i64 {
         tightest(self.now(), || self.now(), || system(other))
@@ -253,6 +260,48 @@ mod tests {
             || there[next(&k)],
         );
         assert_eq!(ahead, 20_000);
+    }
+
+    /// All of the program's own source, without tests and without the simulated server, whose clock
+    /// is another.
+    fn sources(folder: &std::path::Path, found: &mut Vec<(String, String)>) {
+        for entry in std::fs::read_dir(folder).expect("a folder of the source") {
+            let path = entry.expect("an entry").path();
+            let name = path.display().to_string();
+            if path.is_dir() && !name.ends_with("tests") && !name.ends_with("sim") {
+                sources(&path, found);
+            } else if name.ends_with(".rs") {
+                let text = std::fs::read_to_string(&path).expect("a text");
+                found.push((name, text));
+            }
+        }
+    }
+
+    #[test]
+    fn row_37_nothing_but_this_file_knows_of_the_wall_clock_and_intervals_know_none() {
+        let mut found = Vec::new();
+        let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        sources(&here.join("src"), &mut found);
+        sources(&here.join("../measure/src"), &mut found);
+        assert!(found.len() > 50, "{} files", found.len());
+        for (name, text) in &found {
+            let own = name.ends_with("src/clock.rs");
+            for wall in [
+                "SystemTime::now",
+                "CLOCK_REALTIME",
+                "Utc::now",
+                "Local::now",
+            ] {
+                assert!(own || !text.contains(wall), "{name} names {wall}");
+            }
+        }
+        // What every interval is the difference of counts on the monotonic clock alone.
+        let clock = RunClock {
+            origin_monotonic_ns: system(ClockId::CLOCK_MONOTONIC),
+            realtime_at_start_ns: u64::MAX,
+        };
+        let (first, second) = (clock.now(), clock.now());
+        assert!(first <= second && second < Instant::ORIGIN + Length::from_secs(3_600));
     }
 
     #[test]

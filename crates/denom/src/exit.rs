@@ -1,8 +1,11 @@
 //! Owns the exit codes and the errors that end a command with one.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use measure::report::Ending;
+
+use crate::page::escape;
 
 /// Done; numbers valid.
 pub const DONE: u8 = 0;
@@ -75,12 +78,18 @@ pub fn code(ending: Ending) -> u8 {
     }
 }
 
-/// Ends a command: an error is said on stderr.
+/// Writes a line to stderr. Where nobody reads it any more, nothing is lost that a run needs.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Ends a command: an error is said on stderr, whole, since what to do stands at its end. Texts of
+/// a server in it were cut when they were taken in.
 pub fn end(result: Result<u8, Failure>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("denom: {}", crate::page::escape::terminal(&failure.text));
+            say(&format!("denom: {}", escape::line(&failure.text)));
             ExitCode::from(failure.code)
         }
     }

@@ -5,6 +5,7 @@ pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod config;
+pub mod crash;
 pub mod drive;
 pub mod exit;
 pub mod net;

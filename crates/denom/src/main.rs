@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use denom::cli::{Cli, Command};
 use denom::commands::{audit, claim, demo, probe, report, run, serve, tally};
-use denom::exit;
+use denom::{crash, exit};
 
 fn main() -> ExitCode {
+    crash::install();
     match Cli::parse().command {
         Command::Audit(args) => exit::end(audit::run(&args)),
         Command::Demo(args) => exit::end(demo::run(&args)),

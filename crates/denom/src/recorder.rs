@@ -13,6 +13,7 @@ use measure::time::Length;
 
 use crate::clock::{Clock, RunClock};
 use crate::exit::Failure;
+use crate::page::escape;
 
 /// Lines that may wait to be written before a worker has to.
 const QUEUE: usize = 16_384;
@@ -191,8 +192,11 @@ impl Desk {
             return;
         }
         // Only types that always serialise stand in a line; a failure would be a bug.
-        if serde_json::to_writer(&mut self.gathered, line).is_err() {
-            self.written.lost += 1;
+        match serde_json::to_string(line) {
+            Ok(text) => self
+                .gathered
+                .extend_from_slice(escape::json(text).as_bytes()),
+            Err(_) => self.written.lost += 1,
         }
         self.gathered.push(b'\n');
     }

@@ -629,6 +629,7 @@ impl Reading {
             self.unless_finished();
         }
         self.whole_line();
+        self.trace.text = self.trace.text.map(|text| self.options.scrub.apply(&text));
         self.trace.transport = match self.limit {
             Some(text) => Transport::Limit { text },
             None => transport,

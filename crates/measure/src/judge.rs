@@ -215,6 +215,8 @@ pub enum Flag {
     Coalesced,
     /// The client read late and may have merged arrivals.
     ClientBundled,
+    /// This process stood still for more than a second while it ran.
+    ClientStalled,
     /// All content in the last tenth, after at least a second of silence.
     LateBurst,
     /// Content after the sentinel, not counted.
@@ -254,6 +256,7 @@ impl Flag {
             Flag::Apportioned => "apportioned",
             Flag::Coalesced => "coalesced",
             Flag::ClientBundled => "client_bundled",
+            Flag::ClientStalled => "client_stalled",
             Flag::LateBurst => "late_burst",
             Flag::PostDoneData => "post_done_data",
             Flag::TextRepaired => "text_repaired",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::api::Api;
-use crate::judge::{Guards, Judged, judge};
+use crate::judge::{Flag, Guards, Judged, judge};
 use crate::plan::LevelPlan;
 use crate::time::{Instant, Length};
 use crate::trace::Trace;
@@ -23,6 +23,8 @@ pub enum Line {
     Sent(Sent),
     /// A request has ended.
     Ended(Box<Trace>),
+    /// A stretch of a level in which requests were held back.
+    Gap(Gap),
     /// A level has ended.
     Level(LevelEnd),
     /// The last line of a run that was not killed.
@@ -166,6 +168,31 @@ pub struct LevelEnd {
     pub interrupted: bool,
 }
 
+/// Why requests were held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GapKind {
+    /// The server asked for it, and the user wanted that heeded: no part of a window.
+    Pause,
+    /// The server took no connections: a part of the window like any other.
+    Outage,
+    /// This process did not run: it was stopped, or got no processor.
+    Stall,
+}
+
+/// A stretch of a level in which requests were held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// The level.
+    pub level: u32,
+    /// Why.
+    pub kind: GapKind,
+    /// When it began.
+    pub from: Instant,
+    /// When requests went out again, or the level ended.
+    pub to: Instant,
+}
+
 /// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footer {
@@ -205,6 +232,30 @@ pub struct Level {
     pub open: u64,
     /// Requests with more than one end, or with an end and no start.
     pub unmatched: u64,
+    /// Stretches in which requests were held back, by their start.
+    pub gaps: Vec<Gap>,
+}
+
+impl Level {
+    /// Flags the requests during which the driver stood still.
+    fn flag_stalls(&mut self) {
+        let stalls: Vec<Gap> = self.gaps(GapKind::Stall).copied().collect();
+        for request in &mut self.requests {
+            let (from, to) = (request.trace.start, request.trace.finish);
+            if stalls
+                .iter()
+                .any(|stall| stall.from < to && from < stall.to)
+            {
+                request.flags.push(Flag::ClientStalled);
+                request.flags.sort_unstable();
+            }
+        }
+    }
+
+    /// The stretches of one kind.
+    pub fn gaps(&self, kind: GapKind) -> impl Iterator<Item = &Gap> {
+        self.gaps.iter().filter(move |gap| gap.kind == kind)
+    }
 }
 
 /// Why a record file cannot be read.
@@ -313,6 +364,7 @@ impl Reader {
                             end: None,
                             open: 0,
                             unmatched: 0,
+                            gaps: Vec::new(),
                         })
                         .collect();
                     self.header = Some(*header);
@@ -332,9 +384,21 @@ impl Reader {
                 }
             }
             Line::Ended(trace) => self.ended(*trace)?,
+            Line::Gap(gap) => self.gap(gap)?,
             Line::Level(end) => self.level(end.index)?.end = Some(end),
             Line::Footer(footer) => self.footer = Some(footer),
         }
+        Ok(())
+    }
+
+    /// Gaps of one kind follow one another: what overlaps would be taken out of a window twice.
+    fn gap(&mut self, gap: Gap) -> Result<(), Unreadable> {
+        let level = self.level(gap.level)?;
+        let before = level.gaps(gap.kind).last().map(|last| last.to);
+        if gap.to < gap.from || before.is_some_and(|before| gap.from < before) {
+            return Err(self.bad("a gap ends before it begins, or begins inside another"));
+        }
+        level.gaps.push(gap);
         Ok(())
     }
 
@@ -395,6 +459,7 @@ impl Reader {
         }
         for level in &mut self.levels {
             level.requests.sort_by_key(|request| request.trace.id);
+            level.flag_stalls();
         }
         Ok(Run {
             header,

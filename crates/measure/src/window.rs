@@ -3,6 +3,7 @@
 use crate::basis::{Interval, Rule};
 use crate::judge::{Judged, Outcome};
 use crate::plan::LevelPlan;
+use crate::record::Gap;
 use crate::time::{Instant, Length};
 
 /// A steady window must be this many times the median end-to-end latency.
@@ -10,47 +11,64 @@ const STEADY_MEDIANS: u64 = 3;
 
 /// The stretch of a level that its system figures rest on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct Window<'a> {
     /// Its first instant.
     pub start: Instant,
     /// The first instant after it.
     pub end: Instant,
-    /// Start to end, with the rule.
+    /// Start to end without the pauses in it, with the rule.
     pub interval: Interval,
+    /// The pauses of the level, one after another.
+    pauses: &'a [Gap],
 }
 
-impl Window {
-    fn between(start: Instant, end: Instant, rule: Rule) -> Option<Self> {
-        Some(Window {
+impl<'a> Window<'a> {
+    fn between(start: Instant, end: Instant, rule: Rule, pauses: &'a [Gap]) -> Option<Self> {
+        let mut window = Window {
             start,
             end,
             interval: Interval::between(start, end, rule)?,
-        })
+            pauses,
+        };
+        window.interval = Interval::of(window.overlap(start, end), rule)?;
+        Some(window)
+    }
+
+    /// The time inside that was paused and does not count.
+    pub fn paused(&self) -> Length {
+        self.end
+            .since_or_zero(self.start)
+            .less(self.interval.length())
     }
 
     /// Whether an instant lies inside. A whole run's window ends with its last arrival, which is
     /// part of it; a steady one ends where the next instant begins another stretch.
     pub fn holds(&self, at: Instant) -> bool {
         let last = self.interval.rule() == Rule::Run && at == self.end;
-        (self.start..self.end).contains(&at) || last
+        let paused = |pause: &Gap| (pause.from..pause.to).contains(&at);
+        let inside = (self.start..self.end).contains(&at) || last;
+        inside && !self.pauses.iter().any(paused)
     }
 
-    /// The part of `from`..`to` inside, in nanoseconds.
+    /// The part of `from`..`to` inside, without pauses.
     pub fn overlap(&self, from: Instant, to: Instant) -> Length {
-        to.min(self.end).since_or_zero(from.max(self.start))
+        let (from, to) = (from.max(self.start), to.min(self.end));
+        let paused = |pause: &Gap| pause.to.min(to).since_or_zero(pause.from.max(from));
+        let whole = to.since_or_zero(from);
+        self.pauses.iter().map(paused).fold(whole, Length::less)
     }
 }
 
 /// The window of a level, by the model's rule, or none where nothing was sent.
-pub fn choose(requests: &[Judged], plan: &LevelPlan) -> Option<Window> {
-    match steady(requests, plan) {
+pub fn choose<'a>(requests: &[Judged], plan: &LevelPlan, pauses: &'a [Gap]) -> Option<Window<'a>> {
+    match steady(requests, plan, pauses) {
         Some(window) => Some(window),
-        None => whole_run(requests),
+        None => whole_run(requests, pauses),
     }
 }
 
 /// From the instant every stream has ended its first request until the first finds none left.
-fn steady(requests: &[Judged], plan: &LevelPlan) -> Option<Window> {
+fn steady<'a>(requests: &[Judged], plan: &LevelPlan, pauses: &'a [Gap]) -> Option<Window<'a>> {
     let streams = usize::try_from(plan.streams).ok()?;
     let mut firsts: Vec<Option<(Instant, Instant)>> = vec![None; streams];
     let mut lasts: Vec<Option<Instant>> = vec![None; streams];
@@ -76,19 +94,19 @@ fn steady(requests: &[Judged], plan: &LevelPlan) -> Option<Window> {
         .collect::<Option<Vec<_>>>()?
         .into_iter()
         .min()?;
-    let window = Window::between(start, end, Rule::Steady)?;
+    let window = Window::between(start, end, Rule::Steady, pauses)?;
     let least = median_e2e(requests)?.nanos().saturating_mul(STEADY_MEDIANS);
     (window.interval.length().nanos() >= least).then_some(window)
 }
 
 /// From the first `sent` to the last `end`, ramp and drain included.
-fn whole_run(requests: &[Judged]) -> Option<Window> {
+fn whole_run<'a>(requests: &[Judged], pauses: &'a [Gap]) -> Option<Window<'a>> {
     let members = || requests.iter().filter(|request| !request.trace.warmup);
     let start = members().filter_map(|request| request.trace.sent).min()?;
     let end = members()
         .filter_map(|r| r.trace.sent.map(|_| flight_end(r)))
         .max()?;
-    Window::between(start, end, Rule::Run)
+    Window::between(start, end, Rule::Run, pauses)
 }
 
 /// When a request left the air: its end, else when the driver was done with it.
@@ -126,4 +144,38 @@ pub fn held_milli(in_flight: Length, window: &Window) -> u64 {
     let milli =
         u128::from(in_flight.nanos()) * 1_000 / u128::from(window.interval.length().nanos());
     u64::try_from(milli).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::GapKind;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ORIGIN + Length::from_millis(ms)
+    }
+
+    #[test]
+    fn pauses_are_no_part_of_a_window_wherever_they_lie() {
+        let gap = |from, to| Gap {
+            level: 0,
+            kind: GapKind::Pause,
+            from: at(from),
+            to: at(to),
+        };
+        let pauses = [gap(50, 120), gap(300, 400), gap(900, 2_000)];
+        let window = Window::between(at(100), at(1_000), Rule::Steady, &pauses);
+        let window = window.expect("some of it is left");
+        assert_eq!(
+            window.interval.length(),
+            Length::from_millis(900 - 20 - 100 - 100)
+        );
+        assert_eq!(window.paused(), Length::from_millis(220));
+        assert_eq!(window.overlap(at(0), at(350)), Length::from_millis(180));
+        let held: Vec<bool> = [110, 120, 299, 300, 399, 400, 950]
+            .map(|ms| window.holds(at(ms)))
+            .into();
+        assert_eq!(held, [false, true, true, false, false, true, false]);
+        assert_eq!(Window::between(at(310), at(390), Rule::Run, &pauses), None);
+    }
 }

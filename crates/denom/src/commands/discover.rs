@@ -4,8 +4,9 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, HOST, HeaderMap, USER_AGENT};
 use hyper::{Method, Request};
-use measure::api::Api;
+use measure::api::{Api, clip};
 use measure::decode::Progress;
+use measure::scrub::Scrub;
 use measure::stamp::Stamp;
 use measure::time::Length;
 
@@ -17,6 +18,8 @@ use crate::net::{BodyEnd, Canceller, ConnectOptions, Sink, Target, Timeouts, Wak
 
 /// Most bytes of a list of models.
 const LIST_LIMIT: usize = 4 << 20;
+/// Most bytes of a model's name that is taken from a list unseen: it goes into each request.
+const LONGEST_NAME: usize = 1_024;
 /// The longest that it may take.
 const LIST_TIMEOUT: Length = Length::from_secs(30);
 
@@ -31,8 +34,9 @@ pub struct Found {
 }
 
 #[derive(Default)]
-struct Body {
-    status: u16,
+pub(super) struct Body {
+    /// The status.
+    pub status: u16,
     bytes: Vec<u8>,
 }
 
@@ -56,29 +60,36 @@ impl Sink for Body {
 /// # Errors
 /// With code 3 where it cannot be reached, 2 where the user has to choose.
 pub async fn discover(config: &Config, clock: RunClock, wake: &Wake) -> Result<Found, Failure> {
-    let endpoint = &config.endpoint;
-    let target = Target::resolve(
-        endpoint.tls,
-        &endpoint.host,
-        endpoint.port,
-        CONNECT_TIMEOUT,
-        &clock,
-    )
-    .await
-    .map_err(|error| {
-        Failure::no_result(format!(
-            "{error}: check the host's name; nothing was measured"
-        ))
-    })?;
+    let target = resolve(config, &clock).await?;
     let (api, listed) = match (config.api, &config.model) {
         (Some(api), Some(_)) => (api, Vec::new()),
         (api, _) => ask(config, &target, api, clock, wake).await?,
     };
     let model = match &config.model {
         Some(model) => model.clone(),
-        None => only(&listed)?,
+        None => only(&listed, &config.scrub)?,
     };
     Ok(Found { target, api, model })
+}
+
+/// The endpoint's addresses.
+///
+/// # Errors
+/// With code 3 where its name has none.
+pub(super) async fn resolve(config: &Config, clock: &RunClock) -> Result<Target, Failure> {
+    let endpoint = &config.endpoint;
+    let resolving = Target::resolve(
+        endpoint.tls,
+        &endpoint.host,
+        endpoint.port,
+        CONNECT_TIMEOUT,
+        clock,
+    );
+    resolving.await.map_err(|error| {
+        Failure::no_result(format!(
+            "{error}: check the host's name; nothing was measured"
+        ))
+    })
 }
 
 /// The API that the server speaks, and the models that it lists.
@@ -119,14 +130,22 @@ async fn ask(
 const ASKED: [Api; 2] = [ASSUMED, Api::Ollama];
 
 /// The only model there is.
-fn only(listed: &[String]) -> Result<String, Failure> {
+fn only(listed: &[String], scrub: &Scrub) -> Result<String, Failure> {
     match listed {
+        [only] if scrub.finds(only) => Err(Failure::no_result(
+            "the server lists a model whose name holds the key itself: name the model with -m",
+        )),
+        [only] if only.len() > LONGEST_NAME => Err(Failure::no_result(format!(
+            "the server lists a model whose name has {} bytes: name the model with -m",
+            only.len()
+        ))),
         [only] => Ok(only.clone()),
         [] => Err(Failure::usage(
             "the server lists no model: name one with -m",
         )),
         several => {
-            let names: Vec<&str> = several.iter().take(20).map(String::as_str).collect();
+            let shown = several.iter().take(20).map(|name| clip(name, 80));
+            let names: Vec<String> = shown.map(|name| scrub.apply(&name)).collect();
             Err(Failure::usage(format!(
                 "the server lists {} models: name one with -m: {}",
                 several.len(),
@@ -136,7 +155,11 @@ fn only(listed: &[String]) -> Result<String, Failure> {
     }
 }
 
-async fn get(
+/// Asks for `path`, with the headers that requests have.
+///
+/// # Errors
+/// With code 3 where there is no whole answer.
+pub(super) async fn get(
     config: &Config,
     target: &Target,
     path: &str,
@@ -147,7 +170,7 @@ async fn get(
     let failed = |text: String| {
         let text = config.scrub.apply(&text);
         Failure::no_result(format!(
-            "{shown} cannot be asked for its models: {text}: check that the server runs and the address is right"
+            "{shown} cannot be asked: {text}: check that the server runs and the address is right"
         ))
     };
     let options = ConnectOptions {
@@ -184,6 +207,9 @@ async fn get(
     match done.end {
         Ok(BodyEnd::Complete | BodyEnd::Closed) => Ok(body),
         Ok(BodyEnd::Broken { text, .. }) => Err(failed(text)),
+        Ok(BodyEnd::Stopped) => Err(Failure::no_result(format!(
+            "{shown} lists models over more than 4 MiB, which is not read: name the model with -m and the API with --api"
+        ))),
         Ok(end) => Err(failed(format!("the answer did not end well ({end:?})"))),
         Err(error) => Err(failed(error.text)),
     }

@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use measure::api::clip;
 use measure::prompt::{Source, describe};
 use measure::record::{FORMAT, Header};
 
 use super::discover::Found;
 use crate::clock::RunClock;
 use crate::config::{CONNECT_TIMEOUT, Config, GRACE};
+
+/// Most bytes of the endpoint's address that are kept; in some APIs the model's name is part of it.
+pub const SHOWN_URL: usize = 2_048;
+/// Most bytes of the model's name that are kept.
+const SHOWN_MODEL: usize = 512;
 
 /// A random name for a run.
 pub fn run_name() -> String {
@@ -27,10 +33,10 @@ pub fn header(config: &Config, found: &Found, clock: RunClock, run: &str) -> Hea
         began_unix_ns: clock.realtime_at_start_ns(),
         origin_monotonic_ns: clock.origin_monotonic_ns(),
         stamp: config.stamp,
-        url: config.endpoint.shown(&path),
+        url: clip(&config.endpoint.shown(&path), SHOWN_URL),
         redactions: config.endpoint.redactions.clone(),
         api: found.api,
-        model: found.model.clone(),
+        model: clip(&found.model, SHOWN_MODEL),
         stream: config.stream,
         http: "1.1".into(),
         tls: match (config.endpoint.tls, config.insecure) {
@@ -64,6 +70,10 @@ fn settings(config: &Config) -> BTreeMap<String, String> {
         ),
         ("connect_timeout".into(), CONNECT_TIMEOUT.to_string()),
         ("grace".into(), GRACE.to_string()),
+        (
+            "on_429".into(),
+            if config.pauses { "pause" } else { "none" }.into(),
+        ),
         ("prefix_tokens".into(), config.prefix_tokens.to_string()),
         ("keep_text".into(), config.keep_text.to_string()),
         (

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod claim;
 pub mod demo;
 pub mod probe;
+mod ready;
 pub mod report;
 pub mod run;
 pub mod serve;

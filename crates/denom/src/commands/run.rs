@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
+use measure::api::clip;
 use measure::plan::{LevelPlan, Stop, Warmup};
 use measure::prompt::{Given, Prompts};
 use measure::record::{Line, Note, Run};
@@ -10,8 +11,9 @@ use measure::report;
 use measure::time::Length;
 
 use super::discover::{Found, discover};
-use super::header::{header, run_name};
+use super::header::{SHOWN_URL, header, run_name};
 use super::progress::Progress;
+use super::ready::wait_ready;
 use crate::cli::{Format, RunArgs};
 use crate::clock::RunClock;
 use crate::config::{CONNECT_TIMEOUT, Config};
@@ -40,10 +42,8 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
     if let Some(file) = &made.file
         && !config.quiet
     {
-        eprintln!(
-            "records: {}",
-            page::escape::terminal(&file.display().to_string())
-        );
+        let shown = page::escape::terminal(&file.display().to_string());
+        exit::say(&format!("records: {shown}"));
     }
     Ok(made.code())
 }
@@ -79,8 +79,8 @@ pub fn measure(
     progress: &mut Progress,
 ) -> Result<Made, Failure> {
     limits::ensure_open_files(config.most_streams())
-        .map_err(|error| Failure::local(error.to_string()))?;
-    let found = found(config, clock)?;
+        .map_err(|error| Failure::usage(format!("{error}; nothing was sent")))?;
+    let (found, waited) = found(config, clock)?;
     let name = run_name();
     let header = header(config, &found, clock, &name);
     let job = job(config, found, clock, &name);
@@ -98,6 +98,14 @@ pub fn measure(
         .map_err(|error| Failure::local(format!("no recorder could be started: {error}")))?;
     let repeats = job.prompts.repeats(requests(&config.levels));
     recorder.record(Line::Header(Box::new(header)));
+    if let Some((length, looks)) = waited {
+        recorder.record(Line::Note(Note {
+            code: "wait_ready".into(),
+            text: format!(
+                "before the run {length} went by until the server was ready; it was asked {looks} times"
+            ),
+        }));
+    }
     if repeats {
         let text = "the prompts file holds fewer prompts than there are requests: repeated ones carry a name in front, so none is sent twice";
         recorder.record(Line::Note(Note {
@@ -112,8 +120,8 @@ pub fn measure(
     let written = writer.finish();
     let driven = driven?;
     if let Some(why) = driven.ended {
-        if let Some(file) = &file {
-            // It holds one refused request and nothing to report.
+        // It holds one refused request and nothing to report. What is no file stays, as a device.
+        if let Some(file) = file.filter(|file| file.is_file()) {
             let _ = std::fs::remove_file(file);
         }
         return Err(Failure::no_result(why));
@@ -130,14 +138,14 @@ pub fn measure(
             "the record file takes no more ({error}) after {} bytes: the run was ended; what was measured is on this page only",
             written.bytes
         );
-        eprintln!("denom: {text}");
+        exit::say(&format!("denom: {text}"));
         text
     });
     if written.lost > 0 {
-        eprintln!(
+        exit::say(&format!(
             "denom: {} records were lost for want of memory: the books will not close",
             written.lost
-        );
+        ));
     }
     Ok(Made {
         run,
@@ -146,11 +154,19 @@ pub fn measure(
     })
 }
 
-fn found(config: &Config, clock: RunClock) -> Result<Found, Failure> {
+/// What the run needs to know of its endpoint, and how long and how often that was waited for.
+fn found(config: &Config, clock: RunClock) -> Result<(Found, Option<(Length, u32)>), Failure> {
     let worker = Worker::new(clock)
         .map_err(|error| Failure::local(format!("no worker could be started: {error}")))?;
     let wake = worker.wake().clone();
-    worker.run(discover(config, clock, &wake))
+    worker.run(async {
+        let waited = match config.wait_ready {
+            Some(limit) => Some(wait_ready(config, limit, clock, &wake).await?),
+            None => None,
+        };
+        let found = discover(config, clock, &wake).await?;
+        Ok((found, waited))
+    })
 }
 
 /// What every request of a run has in common.
@@ -160,7 +176,7 @@ pub(super) fn job(config: &Config, found: Found, clock: RunClock, name: &str) ->
         .path_for(found.api, &found.model, config.stream);
     Job {
         clock,
-        shown_url: config.endpoint.shown(&path),
+        shown_url: clip(&config.endpoint.shown(&path), SHOWN_URL),
         path,
         target: found.target,
         api: found.api,
@@ -176,6 +192,7 @@ pub(super) fn job(config: &Config, found: Found, clock: RunClock, name: &str) ->
             run: name.to_owned(),
         },
         scrub: config.scrub.clone(),
+        pauses: config.pauses,
         keep_text: config.keep_text || config.vocabulary.is_some(),
         timeouts: Timeouts {
             first_or_idle: config.timeout,
@@ -319,6 +336,6 @@ fn dry_run(config: &Config, clock: RunClock) -> Result<u8, Failure> {
         "the first request's body:\n{}",
         serde_json::to_string_pretty(&body).unwrap_or_default()
     ));
-    out(&page::escape::block(&text))?;
+    out(&page::escape::block(&config.scrub.apply(&text)))?;
     Ok(exit::DONE)
 }

@@ -19,7 +19,8 @@ use measure::scrub::Scrub;
 use measure::time::Length;
 use serde_json::{Map, Value};
 
-use crate::cli::{Format, LeadName, RunArgs, StampName};
+use crate::cli::{Format, LeadName, On429, RunArgs, StampName};
+use crate::crash;
 use crate::exit::Failure;
 use crate::net::tls::{self, TlsOptions};
 use crate::tokenizer::Vocabulary;
@@ -66,6 +67,10 @@ pub struct Config {
     pub timeout: Length,
     /// The longest of a whole request.
     pub max_time: Option<Length>,
+    /// How long to wait for the server to be ready, before the run.
+    pub wait_ready: Option<Length>,
+    /// Pause all requests when a server asks for it with a 429.
+    pub pauses: bool,
     /// The guards.
     pub guards: Guards,
     /// How arrivals are stamped.
@@ -119,7 +124,9 @@ impl Config {
             .as_deref()
             .map(Vocabulary::open)
             .transpose()?;
-        let (headers, scrub) = headers(&args, &endpoint, api.unwrap_or(ASSUMED))?;
+        let (headers, scrub) = headers(&args, &endpoint, api.unwrap_or(ASSUMED), &body)?;
+        let scrub = Arc::new(scrub);
+        crash::never_say(&scrub);
         let options = TlsOptions {
             extra_ca: args.endpoint.connection.cacert.clone(),
             insecure: args.endpoint.connection.insecure,
@@ -142,11 +149,13 @@ impl Config {
             body,
             stream: !args.endpoint.no_stream,
             headers,
-            scrub: Arc::new(scrub),
+            scrub,
             tls,
             insecure: args.endpoint.connection.insecure,
             timeout: args.endpoint.timeout.0,
             max_time: args.endpoint.max_time.map(|time| time.0),
+            wait_ready: args.endpoint.wait_ready.map(|time| time.0),
+            pauses: args.endpoint.on_429 == On429::Pause,
             guards: Guards {
                 min_chunks: args.endpoint.min_chunks,
                 min_interval: args.endpoint.min_interval.0,
@@ -256,9 +265,14 @@ fn headers(
     args: &RunArgs,
     endpoint: &Endpoint,
     api: Api,
+    body: &Map<String, Value>,
 ) -> Result<(Vec<(HeaderName, HeaderValue)>, Scrub), Failure> {
     let mut headers = Vec::new();
-    let mut forms = Vec::new();
+    let in_body = secret::in_body(body);
+    let mut forms: Vec<String> = in_body
+        .iter()
+        .flat_map(|text| secret::forms(text))
+        .collect();
     for given in &args.endpoint.connection.header {
         let (name, value) = given
             .split_once(':')
@@ -273,10 +287,9 @@ fn headers(
             )));
         }
         let value = value.trim();
-        if is_secret(&name) {
-            forms.extend(secret::forms(
-                value.strip_prefix("Bearer ").unwrap_or(value),
-            ));
+        if secret::is_name(name.as_str()) {
+            let parts = secret::in_header(name.as_str(), value);
+            forms.extend(parts.iter().flat_map(|part| secret::forms(part)));
         }
         headers.push((name, secret::header(value).map_err(Failure::usage)?));
     }
@@ -297,8 +310,10 @@ fn headers(
             ));
         }
     }
-    let secret = headers.iter().any(|(name, _)| is_secret(name));
-    if secret
+    let in_header = headers
+        .iter()
+        .any(|(name, _)| secret::is_name(name.as_str()));
+    if (in_header || !in_body.is_empty())
         && !endpoint.tls
         && !endpoint.is_loopback()
         && !args.endpoint.connection.allow_plaintext_key
@@ -311,14 +326,6 @@ fn headers(
     Ok((headers, Scrub::new(forms)))
 }
 
-fn is_secret(name: &HeaderName) -> bool {
-    let name = name.as_str();
-    name == "authorization"
-        || ["key", "token", "secret", "cookie"]
-            .iter()
-            .any(|word| name.contains(word))
-}
-
 fn key(args: &RunArgs, place: &Key, given: bool) -> Result<Option<Secret>, Failure> {
     let held = |name: &str| std::env::var(name).ok().and_then(Secret::new);
     match (&args.endpoint.connection.api_key_env, given) {
@@ -327,10 +334,11 @@ fn key(args: &RunArgs, place: &Key, given: bool) -> Result<Option<Secret>, Failu
             place.header
         ))),
         (None, true) => Ok(None),
+        // What was given is not repeated: it may be the key itself, put here by mistake.
         (Some(name), false) => held(name).map(Some).ok_or_else(|| {
-            Failure::usage(format!(
-                "the environment variable {name} named by --api-key-env is not set or empty"
-            ))
+            Failure::usage(
+                "the environment variable named by --api-key-env is not set or empty: the flag takes the name of a variable, not the key; nothing was sent",
+            )
         }),
         (None, false) => Ok(place.variables.iter().find_map(|name| held(name))),
     }

@@ -3,6 +3,8 @@
 use hyper::Uri;
 use measure::api::{Api, Route};
 
+use super::secret;
+
 /// An endpoint as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
@@ -19,16 +21,6 @@ pub struct Endpoint {
     /// What was taken out before it may be shown.
     pub redactions: Vec<String>,
 }
-
-/// Query names that vendors put keys under.
-const KEY_NAMES: [&str; 6] = [
-    "key",
-    "api_key",
-    "apikey",
-    "api-key",
-    "access_token",
-    "token",
-];
 
 impl Endpoint {
     /// Takes an address apart.
@@ -119,7 +111,7 @@ impl Endpoint {
                     "" => dialect.prefix,
                     typed => typed,
                 };
-                let path = wanted.path.replace("{model}", model);
+                let path = wanted.path.replace("{model}", &in_path(model));
                 (format!("{base}{path}"), wanted.query)
             }
         };
@@ -170,11 +162,30 @@ impl Endpoint {
     }
 }
 
+/// A model's name as part of a path: whatever could end the path there, or stand in none, is
+/// percent-encoded.
+fn in_path(model: &str) -> String {
+    let each = |byte: u8| match byte {
+        b'A'..=b'Z'
+        | b'a'..=b'z'
+        | b'0'..=b'9'
+        | b'-'
+        | b'_'
+        | b'.'
+        | b'~'
+        | b'/'
+        | b':'
+        | b'@' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    model.bytes().map(each).collect()
+}
+
 fn has_key(query: &str) -> bool {
     query
         .split('&')
         .filter_map(|pair| pair.split('=').next())
-        .any(|name| KEY_NAMES.contains(&name.to_ascii_lowercase().as_str()))
+        .any(secret::is_name)
 }
 
 #[cfg(test)]
@@ -252,6 +263,12 @@ mod tests {
             ),
             "/x/models/g:generateContent"
         );
+        assert_eq!(
+            Endpoint::parse("http://h")
+                .expect("reads")
+                .path_for(Api::Gemini, "a b?\u{1b}é", true),
+            "/v1beta/models/a%20b%3F%1B%C3%A9:streamGenerateContent?alt=sse"
+        );
         assert_eq!(full("http://h", Api::Ollama, true), "/api/chat");
         assert_eq!(full("http://h", Api::Tgi, false), "/generate");
         assert_eq!(full("http://h/v1", Api::Anthropic, true), "/v1/messages");
@@ -283,6 +300,10 @@ mod tests {
             ("http://", "URL"),
             ("http://user:sk-secret@x/v1", "--api-key-env"),
             ("https://x/v1?key=sk-secret", "--api-key-env"),
+            (
+                "https://x/v1?a=b&X-Amz-Signature=sk-secret",
+                "--api-key-env",
+            ),
         ] {
             let error = Endpoint::parse(url).expect_err(url);
             assert!(error.contains(word), "{url}: {error}");

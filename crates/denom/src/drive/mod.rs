@@ -2,6 +2,7 @@
 
 mod books;
 mod gate;
+mod holds;
 mod live;
 pub mod probe;
 mod request;
@@ -14,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use measure::plan::LevelPlan;
-use measure::record::{Footer, LevelEnd, Line, Note};
+use measure::record::{Footer, Gap, GapKind, LevelEnd, Line, Note};
 use measure::time::Length;
 use tokio::sync::mpsc;
 
@@ -32,6 +33,8 @@ use shared::{LevelWork, Shared};
 
 /// Streams that one worker carries before another core is used.
 const STREAMS_A_WORKER: u32 = 32;
+/// A beat that stays away for longer means that this process did not run.
+const STALL: Length = Length::from_secs(1);
 /// How often progress is shown and clocks are watched.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -63,6 +66,9 @@ pub fn drive(
                 break;
             }
             let end = run_level(&shared, *level, levels.len(), &mut signals, show).await?;
+            for gap in shared.holds.close(level.index, end.at) {
+                shared.recorder.record(Line::Gap(gap));
+            }
             shared.recorder.record(Line::Level(end));
         }
         Ok(Driven {
@@ -105,6 +111,7 @@ async fn run_level(
     let (mut steps, mut suspends) = (0, 0);
     let mut tick = tokio::time::interval(TICK);
     let mut grace: Option<measure::time::Instant> = None;
+    let mut beat = began;
     loop {
         tokio::select! {
             ended = finished.recv() => if ended.is_none() { break },
@@ -113,6 +120,7 @@ async fn run_level(
                 shared.endings.ask();
             }
             _ = tick.tick() => {
+                note_stall(shared, plan.index, beat);
                 if let Some(jump) = watch.check() {
                     steps += u32::from(jump.step_ns.is_some());
                     suspends += u32::from(jump.suspended.is_some());
@@ -121,6 +129,8 @@ async fn run_level(
                     shared.endings.drain();
                 }
                 show(&shared.live.shown(&plan, levels, shared.endings.is_asked()));
+                // A terminal that takes no more text is no stall: workers go on.
+                beat = clock.now();
             }
         }
     }
@@ -150,6 +160,19 @@ async fn run_level(
         recorder_waits: shared.recorder.take_waits(),
         interrupted: shared.is_stopping(),
     })
+}
+
+/// Records that this process stood still, where its last beat was too long ago.
+fn note_stall(shared: &Shared, level: u32, beat: measure::time::Instant) {
+    let now = shared.job.clock.now();
+    if now.since_or_zero(beat) > STALL {
+        shared.recorder.record(Line::Gap(Gap {
+            level,
+            kind: GapKind::Stall,
+            from: beat,
+            to: now,
+        }));
+    }
 }
 
 type Joined = std::thread::JoinHandle<std::io::Result<(u64, Length)>>;

@@ -338,7 +338,7 @@ impl Side {
         }));
         let trace = request::begun(id, level, 0, discard, start, &prompt, job.keep_text);
         let mut trace = match failed {
-            Some(error) => request::unconnected(trace, &error),
+            Some(error) => request::unconnected(trace, &error, &job.scrub),
             None => self.send(trace, id, &body).await,
         };
         trace.start = start;
@@ -469,6 +469,8 @@ async fn exchange(
         taker: Taker {
             decoder: Decoder::new(options, trace),
             gate: None,
+            pauses: None,
+            moved: None,
         },
         http: "1.1",
         headers: None,
@@ -482,7 +484,10 @@ async fn exchange(
         )
         .await;
     let (http, headers) = (listener.http, listener.headers);
-    let mut trace = request::finish(listener.taker.decoder, &done, shared.endings.is_drain());
+    let moved = listener.taker.moved;
+    let moved = moved.map(|origin| request::redirected(&origin, &job.scrub));
+    let drain = shared.endings.is_drain();
+    let mut trace = request::finish(listener.taker.decoder, &done, moved, drain);
     let begins = trace.text.as_deref().map(str::trim_start).unwrap_or("");
     let reasoning_inside = ["<think", "<reasoning", "<thought"]
         .iter()

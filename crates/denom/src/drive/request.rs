@@ -4,17 +4,21 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Method, Request};
-use measure::api::{Ask, Framing, Messages};
+use measure::api::{Ask, Framing, Messages, clip};
 use measure::decode::{Decoder, Options};
 use measure::prompt::{Given, Prompt};
+use measure::scrub::Scrub;
 use measure::time::Instant;
-use measure::trace::{Phase, Trace, Transport};
+use measure::trace::{Phase, ServerError, Trace, Transport};
 use serde_json::{Map, Value};
 
 use super::shared::{Form, Job, Shared};
 use super::sink::Taker;
 use crate::clock::RunClock;
 use crate::net::{self, BodyEnd, ConnectError, Connection, Exchanged, RequestFault, Waiting};
+
+/// Most bytes kept of what is said of a redirect.
+const MESSAGE_LIMIT: usize = 200;
 
 /// The body of a request in `form`.
 pub fn body(job: &Job, prompt: &Prompt, form: Form) -> Value {
@@ -96,14 +100,32 @@ pub(super) async fn exchange(
     let mut taker = Taker {
         decoder: Decoder::new(options, trace),
         gate,
+        pauses: job.pauses.then_some((&shared.holds, job.clock)),
+        moved: None,
     };
     let done = connection
         .exchange(request, &job.timeouts, &mut taker, shared.endings.cancel())
         .await;
-    finish(taker.decoder, &done, shared.endings.is_drain())
+    let moved = taker.moved.map(|origin| redirected(&origin, &job.scrub));
+    finish(taker.decoder, &done, moved, shared.endings.is_drain())
 }
 
-pub(super) fn finish(decoder: Decoder, done: &Exchanged, drain: bool) -> Trace {
+/// A redirect as an error of the server: it is never followed, and of its address only the origin
+/// is kept, since keys may stand in the rest.
+pub(super) fn redirected(origin: &str, scrub: &Scrub) -> ServerError {
+    let message = format!("a redirect to {origin}, which is not followed: measure that address");
+    ServerError {
+        code: None,
+        message: clip(&scrub.apply(&message), MESSAGE_LIMIT),
+    }
+}
+
+pub(super) fn finish(
+    decoder: Decoder,
+    done: &Exchanged,
+    moved: Option<ServerError>,
+    drain: bool,
+) -> Trace {
     let at = done.last_stamp.map(|stamp| stamp.at);
     let mut malformed = None;
     let transport = match &done.end {
@@ -144,6 +166,7 @@ pub(super) fn finish(decoder: Decoder, done: &Exchanged, drain: bool) -> Trace {
     };
     let mut trace = decoder.close(transport, at);
     trace.malformed = trace.malformed.or(malformed);
+    trace.error = moved.or(trace.error);
     trace.sent = done.sent;
     trace.written = done.written;
     trace.socket_reads = done.reads;
@@ -151,7 +174,7 @@ pub(super) fn finish(decoder: Decoder, done: &Exchanged, drain: bool) -> Trace {
 }
 
 /// A trace of a request that got no connection.
-pub(super) fn unconnected(mut trace: Trace, error: &ConnectError) -> Trace {
+pub(super) fn unconnected(mut trace: Trace, error: &ConnectError, scrub: &Scrub) -> Trace {
     let phase = match error.phase {
         net::Phase::Dns => Phase::Dns,
         net::Phase::Connect => Phase::Connect,
@@ -162,7 +185,8 @@ pub(super) fn unconnected(mut trace: Trace, error: &ConnectError) -> Trace {
         false => Transport::NoConnection {
             phase,
             local: error.local_resource,
-            text: error.text.clone(),
+            // A certificate's names are the server's text.
+            text: scrub.apply(&error.text),
         },
     };
     trace

@@ -13,6 +13,7 @@ use measure::time::Instant;
 use serde_json::{Map, Value};
 
 use super::gate::Gate;
+use super::holds::Holds;
 use super::live::Live;
 use crate::clock::RunClock;
 use crate::net::{Cancel, Canceller, ConnectOptions, Target, Timeouts};
@@ -45,6 +46,8 @@ pub struct Job {
     pub scrub: Arc<Scrub>,
     /// Keep prompts and answers.
     pub keep_text: bool,
+    /// Pause all requests when a server asks for it with a 429.
+    pub pauses: bool,
     /// How long an exchange may take.
     pub timeouts: Timeouts,
     /// How connections are opened.
@@ -70,6 +73,7 @@ pub(super) struct Shared {
     pub gate: Gate,
     pub live: Live,
     pub endings: Endings,
+    pub holds: Holds,
     /// The server was seen to close a connection after an answer.
     pub closes: AtomicBool,
     form: Mutex<Form>,
@@ -85,6 +89,7 @@ impl Shared {
             gate: Gate::shut(),
             live: Live::default(),
             endings: Endings::new(),
+            holds: Holds::default(),
             closes: AtomicBool::new(false),
             form: Mutex::new(Form {
                 usage: true,
@@ -205,6 +210,23 @@ impl LevelWork {
             measured_from: OnceLock::new(),
             ready: tokio::sync::Barrier::new(plan.streams as usize),
         }
+    }
+
+    /// Whether its time is up, so that it starts nothing more.
+    pub fn is_over(&self, now: Instant) -> bool {
+        let spent = |from: &Instant| now.since_or_zero(*from);
+        let limit = self
+            .plan
+            .limit
+            .is_some_and(|limit| spent(&self.began) >= limit);
+        let stop = match self.plan.stop {
+            Stop::Requests(_) => false,
+            Stop::Duration(length) => self
+                .measured_from
+                .get()
+                .is_some_and(|from| spent(from) >= length),
+        };
+        limit || stop
     }
 
     /// Whether there is another request to start, and whether it belongs to the warm-up.

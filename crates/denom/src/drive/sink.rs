@@ -1,10 +1,15 @@
 //! Owns the hand-over from the network to the decoder, and what the first head of a run means.
 
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
+use hyper::Uri;
+use hyper::header::{
+    CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderMap, HeaderName, LOCATION, RETRY_AFTER,
+};
 use measure::decode::{Decoder, Progress};
 use measure::stamp::Stamp;
 
 use super::gate::Gate;
+use super::holds::{Holds, retry_after};
+use crate::clock::RunClock;
 use crate::net::Sink;
 
 /// The header in which some servers declare their own time to the first token.
@@ -14,6 +19,26 @@ const DECLARED_TTFT: HeaderName = HeaderName::from_static("fireworks-server-time
 pub(super) struct Taker<'a> {
     pub decoder: Decoder,
     pub gate: Option<&'a Gate>,
+    /// What holds all requests back where a server asks for it, and the clock for its dates.
+    pub pauses: Option<(&'a Holds, RunClock)>,
+    /// The origin that a redirect names.
+    pub moved: Option<String>,
+}
+
+/// Scheme, host and port of an address; a path alone is on the same server.
+fn origin(address: &str) -> String {
+    let uri = address.parse::<Uri>().ok();
+    let parts = uri
+        .as_ref()
+        .and_then(|uri| Some((uri.scheme_str()?, uri.host()?, uri.port())));
+    match parts {
+        Some((scheme, host, Some(port))) => format!("{scheme}://{host}:{port}"),
+        Some((scheme, host, None)) => format!("{scheme}://{host}"),
+        None if address.starts_with('/') && !address.starts_with("//") => {
+            "another path of the same server".into()
+        }
+        None => "an address that cannot be read".into(),
+    }
 }
 
 impl Sink for Taker<'_> {
@@ -28,6 +53,17 @@ impl Sink for Taker<'_> {
         self.decoder.head(stamp, status, kind, encoding);
         if let Some(seconds) = text(DECLARED_TTFT) {
             self.decoder.declare_first(seconds);
+        }
+        if let Some((holds, clock)) = self.pauses {
+            let given = text(RETRY_AFTER);
+            let now = clock.unix_at(stamp.at) / 1_000_000_000;
+            let length = given.and_then(|given| retry_after(given, text(DATE), now));
+            if status == 429 || (status == 503 && length.is_some()) {
+                holds.pause(stamp.at, length);
+            }
+        }
+        if (300..400).contains(&status) {
+            self.moved = text(LOCATION).map(origin);
         }
         let page = kind.is_some_and(|kind| {
             kind.trim_start()
@@ -45,5 +81,23 @@ impl Sink for Taker<'_> {
 
     fn data(&mut self, stamp: Stamp, bytes: &[u8]) -> Progress {
         self.decoder.data(stamp, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_redirect_only_the_origin_is_kept() {
+        for (address, expected) in [
+            ("https://h.example/a?key=secret", "https://h.example"),
+            ("http://user:secret@h:81/x", "http://h:81"),
+            ("/v2/chat?key=secret", "another path of the same server"),
+            ("//h/x", "an address that cannot be read"),
+            ("a b secret", "an address that cannot be read"),
+        ] {
+            assert_eq!(origin(address), expected, "{address}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use measure::api::LimitField;
+use measure::api::{LimitField, clip};
 use measure::judge::{Failure as Kind, Outcome, outcome};
 use measure::record::{Line, Sent};
 use measure::time::Length;
@@ -21,6 +21,9 @@ use crate::net::{Connection, Wake, connect::connect, wake::Worker};
 const FIRST_PAUSE: Length = Length::from_millis(50);
 /// A stream that is refused again and again tries once a second.
 const LONGEST_PAUSE: Length = Length::from_secs(1);
+
+/// Most bytes of the model's name in a sentence.
+const SHOWN_MODEL: usize = 200;
 
 /// Runs `streams` of a level on this thread; how many requests it issued, and its books' integral.
 pub(super) fn run_all(
@@ -60,6 +63,8 @@ pub(super) fn run_all(
     Ok(totals)
 }
 
+/// How often a stream that is held back looks whether the run goes on at all.
+const LOOK: Length = Length::from_millis(100);
 /// Looks for a close after the first answer on a connection, and the time between two.
 const SETTLE_LOOKS: u32 = 20;
 const SETTLE_LOOK: Length = Length::from_millis(1);
@@ -79,14 +84,17 @@ struct Stream {
 impl Stream {
     async fn run(mut self) {
         // Connections first: handshakes inside the burst would bend the first latencies.
-        let opened = self.open().await;
+        let opened = match self.shared.holds.wait(self.shared.job.clock.now()) {
+            Some(_) => Ok(()),
+            None => self.open().await,
+        };
         self.work.ready.wait().await;
         let leads = self.number == 0 && self.work.plan.index == 0;
         if !leads && !self.shared.gate.pass().await {
             return;
         }
         let mut failed = opened.err();
-        while !self.shared.is_stopping() {
+        while self.has_leave().await {
             if failed.is_none() && !self.is_ready() {
                 failed = self.open().await.err();
             }
@@ -101,6 +109,20 @@ impl Stream {
             self.rest_after(&trace).await;
             self.settle(&trace).await;
         }
+    }
+
+    /// Whether to go on, once requests are no longer held back. Not while the run is to end; and
+    /// not for longer than the level has time.
+    async fn has_leave(&self) -> bool {
+        let shared = &self.shared;
+        let now = || shared.job.clock.now();
+        while !shared.is_stopping() && !self.work.is_over(now()) {
+            match shared.holds.wait(now()) {
+                None => return true,
+                Some(wait) => tokio::time::sleep(wait.min(LOOK).into()).await,
+            }
+        }
+        false
     }
 
     /// Whether there is an open connection that may carry a request.
@@ -178,7 +200,8 @@ impl Stream {
             warmup,
             start,
         }));
-        let trace = request::begun(id, level, stream, warmup, start, &prompt, job.keep_text);
+        let mut trace = request::begun(id, level, stream, warmup, start, &prompt, job.keep_text);
+        trace.prompt = trace.prompt.map(|text| job.scrub.apply(&text));
         let mut trace = self.send(trace, id, &body, alone, failed).await;
         trace.start = start;
         trace.planned = trace.sent.unwrap_or(start);
@@ -187,6 +210,7 @@ impl Stream {
         trace.finish = job.clock.now();
         self.books.borrow_mut().end(trace.finish);
         self.count(&trace);
+        shared.holds.learn(&trace);
         shared.recorder.record(Line::Ended(Box::new(trace.clone())));
         trace
     }
@@ -200,7 +224,7 @@ impl Stream {
         failed: Option<crate::net::ConnectError>,
     ) -> Trace {
         if let Some(error) = failed {
-            return request::unconnected(trace, &error);
+            return request::unconnected(trace, &error, &self.shared.job.scrub);
         }
         let Some(connection) = self.connection.as_mut() else {
             trace.transport = trace::Transport::Cancelled;
@@ -327,11 +351,13 @@ pub(super) fn why_end(shared: &Shared, trace: &Trace, said: &str) -> Option<Stri
         )),
         (Some(404), _) => Some(format!(
             "{url} answers 404{quoted}: check the path, and the model {:?} with -m",
-            shared.job.model
+            clip(&shared.job.model, SHOWN_MODEL)
         )),
         (Some(status @ (400 | 422)), _) => Some(format!(
             "{url} refuses the request with status {status}{quoted}: check --body and the model, see --dry-run for what is sent"
         )),
+        // What this machine lacks is no answer of the server: the level says so.
+        (_, Transport::NoConnection { local: true, .. }) => None,
         (_, Transport::NoConnection { text, .. }) => Some(format!("{text}: check that the server runs and the address is right")),
         (_, Transport::Timeout { phase: trace::Phase::Dns | trace::Phase::Connect | trace::Phase::Tls }) => {
             Some(format!("{url} did not let us connect in time: check that the server runs and the address is right"))

@@ -238,6 +238,20 @@ mod tests {
     }
 
     #[test]
+    fn row_37_a_wall_clock_set_under_a_stamp_moves_it_no_further_than_its_neighbours() {
+        const HOUR: u64 = 3_600_000_000_000;
+        let check = |kernel, expect: u64| {
+            let facts = facts(2 * HOUR + 9, Some(kernel), 2 * HOUR);
+            let stamp = make_stamp(facts, at(0), Some(at(2 * HOUR + 5)));
+            assert_eq!((stamp.at, stamp.clamped), (at(expect), true));
+        };
+        // Set back by an hour between stamp and read, a stamp comes out an hour late; set forward,
+        // an hour early.
+        check(3 * HOUR + 7, 2 * HOUR + 9);
+        check(HOUR + 7, 2 * HOUR + 5);
+    }
+
+    #[test]
     fn the_upper_bound_is_never_below_the_lower() {
         let stamp = make_stamp(facts(10_000, Some(7_000), 9_000), at(0), None);
         assert_eq!(stamp.lag_high, Length::from_nanos(3_000));

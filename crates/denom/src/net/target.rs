@@ -75,12 +75,20 @@ impl Target {
 /// Asks the system's resolver, on a thread of its own: a resolver that hangs holds up neither the
 /// worker nor, as a runtime's blocking pool would, the end of the program.
 async fn look_up(host: &str, port: u16, limit: Length) -> Result<Vec<SocketAddr>, ConnectError> {
-    let (give, take) = oneshot::channel();
     let name = host.to_owned();
+    let system = move || (name.as_str(), port).to_socket_addrs().map(Vec::from_iter);
+    look_up_by(system, host, limit).await
+}
+
+async fn look_up_by(
+    resolver: impl FnOnce() -> io::Result<Vec<SocketAddr>> + Send + 'static,
+    host: &str,
+    limit: Length,
+) -> Result<Vec<SocketAddr>, ConnectError> {
+    let (give, take) = oneshot::channel();
     let ask = move || {
-        let found = (name.as_str(), port).to_socket_addrs();
         // Who asked may have stopped waiting.
-        give.send(found.map(Vec::from_iter)).ok();
+        give.send(resolver()).ok();
     };
     let what = format!("cannot resolve {host}");
     let fail = |error: io::Error| ConnectError::from_io(Phase::Dns, &error, what.clone());
@@ -141,6 +149,27 @@ mod tests {
         let error = error.expect_err("no such name");
         assert_eq!((error.phase, error.timeout), (Phase::Dns, false));
         assert!(error.text.contains("cannot resolve"), "{}", error.text);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn row_31_a_resolver_that_hangs_is_a_timeout_of_its_phase() {
+        let (release, hangs) = std::sync::mpsc::channel::<()>();
+        let resolver = move || {
+            // Ends once the test lets go of its end.
+            hangs.recv().ok();
+            Ok(Vec::new())
+        };
+        let began = tokio::time::Instant::now();
+        let error = look_up_by(resolver, "slow.example", Length::from_secs(30)).await;
+        let error = error.expect_err("it hangs");
+        assert_eq!((error.phase, error.timeout), (Phase::Dns, true));
+        assert!(
+            error.text.contains("slow.example took longer than 30.0 s"),
+            "{}",
+            error.text
+        );
+        assert_eq!(began.elapsed().as_secs(), 30);
+        drop(release);
     }
 
     #[tokio::test]

@@ -199,11 +199,11 @@ fn certificate_reason(problem: &CertificateError, host: &str) -> String {
         }
         CertificateError::UnknownIssuer => format!(
             "the certificate of {host} is from an issuer unknown here; give its authority with \
-             --ca-file, or use --insecure"
+             --cacert, or use --insecure"
         ),
         CertificateError::BadSignature => format!(
             "the certificate of {host} names an authority known here but is not signed by it; give \
-             the one that signed it with --ca-file, or use --insecure"
+             the one that signed it with --cacert, or use --insecure"
         ),
         CertificateError::Revoked => format!("the certificate of {host} was revoked"),
         other => format!("the certificate of {host} is not acceptable: {other}"),

@@ -48,9 +48,29 @@ pub fn markdown(text: &str) -> String {
 pub fn csv(text: &str) -> String {
     let shown = terminal(text);
     match text.chars().next() {
-        Some('=' | '+' | '-' | '@' | '\t' | '\r') => format!("'{shown}"),
+        Some('=' | '+' | '-' | '@' | '\t' | '\r' | '\0' | '＝' | '＋' | '－' | '＠') => {
+            format!("'{shown}")
+        }
         _ => shown,
     }
+}
+
+/// A JSON text in which a terminal finds nothing to obey either: what JSON does not escape of
+/// itself, DEL and what is beyond ASCII, is written as `\u….` too.
+pub fn json(text: String) -> String {
+    // Control characters of ASCII are escaped in JSON's strings: one outside is a line feed.
+    let bare = |c: char| c != '\n' && is_obeyed(c);
+    if !text.contains(bare) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match bare(c) {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 fn show(c: char, out: &mut String) {

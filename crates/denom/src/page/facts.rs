@@ -289,9 +289,13 @@ fn window(level: &LevelReport) -> Option<String> {
     let length = timed.map_or(String::new(), |length| {
         format!("{} s, ", significant(length))
     });
+    let paused = match window.paused_s > 0.0 {
+        true => format!(" without {} s of pauses", significant(window.paused_s)),
+        false => String::new(),
+    };
     let (start, end) = (significant(window.start_s), significant(window.end_s));
     Some(format!(
-        "{length}{} (from {start} to {end} s)",
+        "{length}{} (from {start} to {end} s{paused})",
         window.rule.words()
     ))
 }

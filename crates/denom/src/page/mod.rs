@@ -50,7 +50,7 @@ pub fn json(report: &Report) -> String {
 /// the object says so instead of a page being half written.
 fn indented<T: serde::Serialize>(value: &T) -> String {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => text + "\n",
+        Ok(text) => escape::json(text) + "\n",
         Err(error) => {
             format!("{}\n", serde_json::json!({ "error": error.to_string() }))
         }

@@ -205,6 +205,7 @@ pub(super) fn row_of(trace: Trace) -> (Row, Judged) {
         end: None,
         open: 0,
         unmatched: 0,
+        gaps: Vec::new(),
     };
     let load = Load {
         kind: Loop::Closed,

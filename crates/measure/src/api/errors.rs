@@ -5,11 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{clip, text};
+use super::text;
 use crate::trace::ServerError;
-
-/// Most bytes of an error that has no message of its own.
-const CLIPPED: usize = 200;
 
 /// The places where an error may lie, over all APIs: gateways mix them.
 #[derive(Deserialize)]
@@ -140,7 +137,7 @@ fn of_text(raw: &str) -> Option<ServerError> {
                 .or_else(|| at("code"));
             let message = at("message")
                 .or_else(|| at("error"))
-                .unwrap_or_else(|| clip(raw, CLIPPED));
+                .unwrap_or_else(|| raw.to_owned());
             Some(ServerError { code, message })
         }
         _ => Some(plain(raw)),
@@ -150,7 +147,7 @@ fn of_text(raw: &str) -> Option<ServerError> {
 fn plain(text: &str) -> ServerError {
     ServerError {
         code: None,
-        message: clip(text.trim(), CLIPPED),
+        message: text.trim().to_owned(),
     }
 }
 

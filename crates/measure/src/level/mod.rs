@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::basis::{Load, Loop, Population, Rule};
 use crate::figure::{Dist, DistBasis, Figure};
 use crate::judge::{Flag, Guards, Judged, Outcome, Reason, Shape};
-use crate::record;
+use crate::record::{self, Gap, GapKind};
 use crate::tokens::Source;
 use crate::window::{self, Window};
 
@@ -98,6 +98,8 @@ pub struct WindowShown {
     pub start_s: f64,
     /// End, from the run's origin.
     pub end_s: f64,
+    /// Of this, time paused at the server's word, which does not count.
+    pub paused_s: f64,
 }
 
 /// The guards as shown.
@@ -176,7 +178,7 @@ pub(crate) struct Scene<'a> {
     /// The thresholds.
     pub guards: Guards,
     /// The window, where anything was sent.
-    pub window: Option<Window>,
+    pub window: Option<Window<'a>>,
     /// The load.
     pub load: Load,
     /// What counts as output.
@@ -260,7 +262,8 @@ pub fn report(
     guards: Guards,
     baseline: Option<&Baseline>,
 ) -> (LevelReport, Baseline) {
-    let scene = scene(level, guards);
+    let pauses: Vec<Gap> = level.gaps(GapKind::Pause).copied().collect();
+    let scene = scene(level, guards, &pauses);
     let requests = count(&scene);
     let system = system::figures(&scene);
     let (per_stream, medians) = streams::figures(&scene, baseline);
@@ -287,6 +290,7 @@ pub fn report(
                 .end
                 .since_or_zero(crate::time::Instant::ORIGIN)
                 .as_secs_f64(),
+            paused_s: window.paused().as_secs_f64(),
         }),
         guards: GuardsShown {
             min_chunks: guards.min_chunks,
@@ -312,8 +316,8 @@ pub fn report(
     (report, medians)
 }
 
-fn scene(level: &record::Level, guards: Guards) -> Scene<'_> {
-    let window = window::choose(&level.requests, &level.plan);
+fn scene<'a>(level: &'a record::Level, guards: Guards, pauses: &'a [Gap]) -> Scene<'a> {
+    let window = window::choose(&level.requests, &level.plan, pauses);
     let held_milli = window
         .map(|window| window::held_milli(window::in_flight(&level.requests, &window), &window));
     let load = Load {

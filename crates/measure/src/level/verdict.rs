@@ -9,6 +9,7 @@ use crate::count::Token;
 use crate::plan::{LevelPlan, Stop};
 use crate::quantile::Quantile;
 use crate::rate::significant;
+use crate::record::GapKind;
 use crate::time::Length;
 use crate::trace::Stamps;
 use crate::window;
@@ -79,6 +80,7 @@ pub(super) fn of(
     window_warning(scene, &mut warnings);
     request_warnings(scene, requests, &mut warnings);
     stream_warnings(scene, requests, &mut warnings);
+    gap_warnings(scene, system, &mut warnings);
     edge_warning(scene, system, &mut warnings);
     (
         Verdict {
@@ -253,6 +255,19 @@ fn books(scene: &Scene<'_>, requests: &Requests, reasons: &mut Vec<Remark>) {
 }
 
 fn clock(scene: &Scene<'_>, reasons: &mut Vec<Remark>) {
+    let stalls = scene.level.gaps(GapKind::Stall);
+    let stood: Vec<Length> = stalls.map(|gap| gap.to.since_or_zero(gap.from)).collect();
+    if let Some(longest) = stood.iter().max() {
+        let text = format!(
+            "this process stood still {} times, for {} s at the longest",
+            stood.len(),
+            significant(longest.as_secs_f64())
+        );
+        reasons.push(Remark {
+            code: "stalled",
+            text,
+        });
+    }
     let Some(end) = &scene.level.end else { return };
     if end.suspends > 0 {
         let text = format!(
@@ -444,6 +459,65 @@ fn shares(requests: &Requests) -> String {
     } else {
         parts.join(", ")
     }
+}
+
+/// Stretches in which requests were held back: pauses stand outside the window, outages in it, and
+/// then the rate over the rest of it is said too.
+fn gap_warnings(scene: &Scene<'_>, system: &System, warnings: &mut Vec<Warning>) {
+    let seconds = |kind| {
+        let lengths = scene
+            .level
+            .gaps(kind)
+            .map(|gap| gap.to.since_or_zero(gap.from));
+        lengths.fold(Length::ZERO, |sum, length| sum + length)
+    };
+    let paused = seconds(GapKind::Pause);
+    if !paused.is_zero() {
+        warnings.push(Warning {
+            code: "paused",
+            text: format!(
+                "requests were paused {} times at the server's word, for {} s in all",
+                scene.level.gaps(GapKind::Pause).count(),
+                significant(paused.as_secs_f64())
+            ),
+            hint: "that time is no part of the window; a lower load would not be refused".into(),
+        });
+    }
+    let out = seconds(GapKind::Outage);
+    if !out.is_zero() {
+        warnings.push(Warning {
+            code: "outage",
+            text: format!(
+                "the server took no connections for {} s{}",
+                significant(out.as_secs_f64()),
+                without_outages(scene, system).unwrap_or_default()
+            ),
+            hint: "the window holds that time; see why the server was away, and measure again"
+                .into(),
+        });
+    }
+}
+
+/// The system's rate over the part of the window in which the server was there.
+fn without_outages(scene: &Scene<'_>, system: &System) -> Option<String> {
+    let window = scene.window?;
+    let outages = scene.level.gaps(GapKind::Outage);
+    let inside = outages
+        .map(|gap| window.overlap(gap.from, gap.to))
+        .fold(Length::ZERO, |sum, length| sum + length);
+    let rest = window.interval.length().less(inside);
+    let value = system
+        .output
+        .value()
+        .filter(|_| !inside.is_zero() && !rest.is_zero())?;
+    let without = value * window.interval.length().as_secs_f64() / rest.as_secs_f64();
+    Some(format!(
+        ", {} s of them in the window: {} {} with them, {} over the rest of the window",
+        significant(inside.as_secs_f64()),
+        significant(value),
+        system.output.unit(),
+        significant(without)
+    ))
 }
 
 /// Bursts right outside the window were partly made inside it: with few requests that shows.

@@ -29,7 +29,7 @@ impl Records {
             }
             Line::Note(note) => self.notes.push(note),
             Line::Footer(footer) => self.footer = Some(footer),
-            Line::Header(_) | Line::Sent(_) | Line::Level(_) => {}
+            Line::Header(_) | Line::Sent(_) | Line::Gap(_) | Line::Level(_) => {}
         }
         Ok(())
     }

@@ -44,6 +44,7 @@ fn the_burst_is_as_the_document_says() {
         end: None,
         open: 0,
         unmatched: 0,
+        gaps: Vec::new(),
     };
     let load = Load {
         kind: Loop::Closed,

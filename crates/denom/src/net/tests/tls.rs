@@ -148,9 +148,9 @@ async fn a_certificate_that_is_no_good_is_refused_in_plain_words() {
     let other = authority.server("other.example");
     check("localhost", other, &["another host", "other.example"]).await;
     let foreign = Authority::named("another authority").server("localhost");
-    check("localhost", foreign, &["issuer unknown", "--ca-file"]).await;
+    check("localhost", foreign, &["issuer unknown", "--cacert"]).await;
     let impostor = Authority::new().server("localhost");
-    check("localhost", impostor, &["not signed by it", "--ca-file"]).await;
+    check("localhost", impostor, &["not signed by it", "--cacert"]).await;
 }
 
 #[tokio::test]

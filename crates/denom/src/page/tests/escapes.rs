@@ -40,10 +40,11 @@ fn markdown_is_no_markup() {
 
 #[test]
 fn a_spreadsheet_is_given_no_formula() {
-    for bad in ["=cmd()", "+1", "-1", "@x"] {
+    for bad in ["=cmd()", "+1", "-1", "@x", "＝cmd()"] {
         assert_eq!(escape::csv(bad), format!("'{bad}"));
     }
     assert_eq!(escape::csv("\t=x"), "'\\u{9}=x");
+    assert_eq!(escape::csv("\0=x"), "'\\u{0}=x");
     assert_eq!(escape::csv("tiny"), "tiny");
 }
 
@@ -62,4 +63,18 @@ fn a_hostile_model_name_obeys_every_page() {
     assert!(!markdown(&report).contains("</script>"));
     assert!(csv(&report).contains(",'=cmd()"));
     assert!(!csv(&report).contains('\u{1b}'));
+}
+
+#[test]
+fn json_holds_nothing_a_terminal_obeys_and_says_the_same() {
+    let text = "a\u{1b}\u{7f}\u{9b}31m\u{202e}\u{2028}\0\n é漢";
+    let json = escape::json(serde_json::json!({ "text": text }).to_string());
+    assert!(
+        !json.contains(|c: char| c.is_control() || ('\u{2000}'..'\u{2070}').contains(&c)),
+        "{json}"
+    );
+    assert!(json.contains("é漢"), "{json}");
+    let read: serde_json::Value = serde_json::from_str(&json).expect("still JSON");
+    assert_eq!(read["text"], text);
+    assert_eq!(escape::json("{\n}".into()), "{\n}");
 }

@@ -139,6 +139,7 @@ pub fn of(index: u32, streams: u32, traces: Vec<Trace>, last: u64) -> Level {
         }),
         open: 0,
         unmatched: 0,
+        gaps: Vec::new(),
     }
 }
 
