@@ -147,7 +147,7 @@ fn sentence(stated: &StatedShown) -> String {
     };
     let streams = match (stated.concurrency.held, stated.concurrency.target) {
         (Some(held), _) => format!("{} in flight", number((held * 100.0).round() / 100.0)),
-        (None, Some(target)) if target == 1.0 => "one stream".into(),
+        (None, Some(1.0)) => "one stream".into(),
         (None, Some(target)) => format!("{} streams", number(target)),
         (None, None) => "nobody knows how many streams".into(),
     };
