@@ -7,7 +7,7 @@ use measure::audit::rules::Severity;
 use measure::audit::show::StatedShown;
 use measure::stated::number;
 
-use super::escape::{cut, markdown as escaped};
+use super::escape::{cut, line, markdown as escaped};
 use super::grid::Grid;
 use super::text::Paper;
 use super::{Style, indented};
@@ -26,7 +26,9 @@ pub fn json(report: &Report) -> String {
 pub fn text(report: &Report, style: Style) -> String {
     let mut paper = Paper::new(style);
     for file in &report.files {
-        paper.line("", &style.bold(&title(file)));
+        // A path is copied from the page, so it is not wrapped.
+        paper.out.push_str(&style.bold(&line(&title(file))));
+        paper.out.push('\n');
         for (label, said) in lines(file) {
             paper.line(&format!("  {label:<22} "), &said);
         }
@@ -39,7 +41,10 @@ pub fn text(report: &Report, style: Style) -> String {
         for said in summary(report) {
             paper.line("", &said);
         }
-        paper.table(&columns(report));
+        let columns = columns(report);
+        if !columns.rows.is_empty() {
+            paper.table(&columns);
+        }
     }
     paper.out
 }
@@ -51,8 +56,9 @@ pub fn markdown(report: &Report) -> String {
         out.push_str(&format!("{}  \n", escaped(&said)));
     }
     out.push('\n');
-    if report.files.len() > 1 {
-        out.push_str(&super::markdown::table(&columns(report)));
+    let columns = columns(report);
+    if report.files.len() > 1 && !columns.rows.is_empty() {
+        out.push_str(&super::markdown::table(&columns));
     }
     for file in &report.files {
         out.push_str(&format!("## {}\n\n", escaped(&title(file))));
@@ -141,6 +147,7 @@ fn sentence(stated: &StatedShown) -> String {
     };
     let streams = match (stated.concurrency.held, stated.concurrency.target) {
         (Some(held), _) => format!("{} in flight", number((held * 100.0).round() / 100.0)),
+        (None, Some(1.0)) => "one stream".into(),
         (None, Some(target)) => format!("{} streams", number(target)),
         (None, None) => "nobody knows how many streams".into(),
     };

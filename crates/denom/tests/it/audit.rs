@@ -139,6 +139,23 @@ fn a_strangers_text_moves_no_terminal_and_breaks_no_table() {
 }
 
 #[test]
+fn a_terminal_gets_bold_titles_and_no_other_escape() {
+    use measure::audit::report::{FileReport, Report};
+    let audit = measure::audit::audit(burst().as_bytes());
+    let file = FileReport::new("\u{1b}[2J long-name.json".into(), audit);
+    let style = denom::page::Style {
+        color: true,
+        width: 80,
+    };
+    let text = denom::page::audit::text(&Report::new(vec![file], Vec::new()), style);
+    assert!(
+        text.starts_with("\u{1b}[1m\\u{1b}[2J long-name.json: vllm-bench\u{1b}[0m\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches('\u{1b}').count(), 2, "{text}");
+}
+
+#[test]
 fn sarif_names_rule_level_file_and_line() {
     let folder = Folder::new("sarif");
     let file = folder.write("a b.json", &burst());
