@@ -423,6 +423,9 @@ impl Reading {
             // The standard ignores what is framed as nothing, and so is it here unless it fails.
             Item::Loose(value) => {
                 let text = String::from_utf8_lossy(value);
+                if text.starts_with('<') && !self.trace.sentinel {
+                    self.malformed("a page in HTML stands among the events: something between here and the server answered");
+                }
                 let given = text.contains("error").then(|| api::error_body(&text));
                 if let Some(error) = given.flatten() {
                     self.error(error);
@@ -497,7 +500,7 @@ impl Reading {
     fn take(&mut self, stamp: Stamp, event: Event) {
         if self.trace.sentinel {
             // The answer is over: what follows is noted and changes nothing.
-            if event.is_content() || event.error.is_some() {
+            if event.is_content() || event.error.is_some() || event.gap || event.restarted {
                 self.trace.note(Oddity::PostDoneData);
             }
             return;

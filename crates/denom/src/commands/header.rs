@@ -33,7 +33,10 @@ pub fn header(config: &Config, found: &Found, clock: RunClock, run: &str) -> Hea
         began_unix_ns: clock.realtime_at_start_ns(),
         origin_monotonic_ns: clock.origin_monotonic_ns(),
         stamp: config.stamp,
-        url: clip(&config.endpoint.shown(&path), SHOWN_URL),
+        url: clip(
+            &config.scrub.apply(&config.endpoint.shown(&path)),
+            SHOWN_URL,
+        ),
         redactions: config.endpoint.redactions.clone(),
         api: found.api,
         model: clip(&found.model, SHOWN_MODEL),

@@ -73,7 +73,10 @@ fn print_export(run: &Run, layout: Layout) -> Result<(), Failure> {
     let began = std::time::UNIX_EPOCH + Duration::from_nanos(run.header.began_unix_ns);
     let began = humantime::format_rfc3339_seconds(began).to_string();
     let levels = export(run, layout, &began);
-    let lines: Vec<String> = levels.iter().map(ToString::to_string).collect();
+    let lines: Vec<String> = levels
+        .iter()
+        .map(|level| page::escape::json(level.to_string()))
+        .collect();
     out(&lines.join("\n"))
 }
 

@@ -176,7 +176,10 @@ pub(super) fn job(config: &Config, found: Found, clock: RunClock, name: &str) ->
         .path_for(found.api, &found.model, config.stream);
     Job {
         clock,
-        shown_url: clip(&config.endpoint.shown(&path), SHOWN_URL),
+        shown_url: clip(
+            &config.scrub.apply(&config.endpoint.shown(&path)),
+            SHOWN_URL,
+        ),
         path,
         target: found.target,
         api: found.api,
@@ -194,6 +197,7 @@ pub(super) fn job(config: &Config, found: Found, clock: RunClock, name: &str) ->
         scrub: config.scrub.clone(),
         pauses: config.pauses,
         keep_text: config.keep_text || config.vocabulary.is_some(),
+        wait_ready: config.wait_ready,
         timeouts: Timeouts {
             first_or_idle: config.timeout,
             total: config.max_time,

@@ -199,6 +199,32 @@ fn levels(args: &RunArgs) -> Vec<LevelPlan> {
     })
 }
 
+/// Members of a body that flags set, by JSON pointer, over all APIs.
+const OWNED: [(&str, &str); 13] = [
+    ("/model", "-m"),
+    ("/max_tokens", "--output-tokens"),
+    ("/max_completion_tokens", "--output-tokens"),
+    ("/max_output_tokens", "--output-tokens"),
+    ("/generationConfig/maxOutputTokens", "--output-tokens"),
+    ("/options/num_predict", "--output-tokens"),
+    ("/parameters/max_new_tokens", "--output-tokens"),
+    ("/messages", "--prompts and --input-tokens"),
+    ("/prompt", "--prompts and --input-tokens"),
+    ("/input", "--prompts and --input-tokens"),
+    ("/contents", "--prompts and --input-tokens"),
+    ("/inputs", "--prompts and --input-tokens"),
+    ("/n_predict", "--output-tokens"),
+];
+
+fn has(body: &Map<String, Value>, pointer: &str) -> bool {
+    let mut names = pointer.trim_start_matches('/').split('/');
+    let first = names.next().and_then(|name| body.get(name));
+    names
+        .try_fold(first, |found, name| found.map(|value| value.get(name)))
+        .flatten()
+        .is_some()
+}
+
 /// What clap cannot see: flags against the contents of files, and values against each other.
 fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<(), Failure> {
     let clash = |one: &str, other: &str, why: &str| {
@@ -218,6 +244,14 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
         return Err(Failure::usage(
             "\"echo\" in the --body file would count the prompt as output: leave it out",
         ));
+    }
+    if let Some((pointer, flag)) = OWNED.iter().find(|(pointer, _)| has(body, pointer)) {
+        let name = pointer.trim_start_matches('/').replace('/', ".");
+        return clash(
+            &format!("\"{name}\" in the --body file"),
+            flag,
+            "the page would name what was not sent: leave it out of the file",
+        );
     }
     if let (Some(limit), timeout) = (args.endpoint.max_time, args.endpoint.timeout)
         && limit.0 < timeout.0

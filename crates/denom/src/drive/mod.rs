@@ -220,6 +220,10 @@ impl Signals {
                 ))
             })
         };
+        // A file over the limit of its size is an error of the write then, and no end of the process.
+        drop(listen(SignalKind::from_raw(
+            nix::sys::signal::Signal::SIGXFSZ as i32,
+        ))?);
         Ok(Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,

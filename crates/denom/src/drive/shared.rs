@@ -9,7 +9,7 @@ use measure::plan::{LevelPlan, Stop, Warmup};
 use measure::prompt::Prompts;
 use measure::record::Note;
 use measure::scrub::Scrub;
-use measure::time::Instant;
+use measure::time::{Instant, Length};
 use serde_json::{Map, Value};
 
 use super::gate::Gate;
@@ -46,6 +46,8 @@ pub struct Job {
     pub scrub: Arc<Scrub>,
     /// Keep prompts and answers.
     pub keep_text: bool,
+    /// How long the first request may find the server not ready, and be asked again.
+    pub wait_ready: Option<Length>,
     /// Pause all requests when a server asks for it with a 429.
     pub pauses: bool,
     /// How long an exchange may take.
@@ -129,6 +131,14 @@ impl Shared {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(note);
+    }
+
+    /// As [`Shared::note`], the first time.
+    pub fn note_once(&self, note: Note) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !notes.iter().any(|known| known.code == note.code) {
+            notes.push(note);
+        }
     }
 
     pub fn notes(&self) -> Vec<Note> {
@@ -248,6 +258,15 @@ impl LevelWork {
             Stop::Duration(length) => now.since_or_zero(from) < length,
         };
         left.then_some(Ticket { warmup: false })
+    }
+
+    /// A request that is asked again has not used its right to be started.
+    pub fn give_back(&self, ticket: Ticket) {
+        let count = match ticket.warmup {
+            true => &self.warm,
+            false => &self.measured,
+        };
+        count.fetch_sub(1, Relaxed);
     }
 }
 

@@ -70,7 +70,7 @@ impl Sink for Taker<'_> {
                 .to_ascii_lowercase()
                 .starts_with("text/html")
         });
-        let refused = matches!(status, 400 | 401 | 403 | 404 | 422);
+        let refused = matches!(status, 400 | 401 | 403 | 404 | 422 | 503);
         if let Some(gate) = self.gate
             && !page
             && !refused

@@ -103,6 +103,9 @@ impl Stream {
             };
             let alone = leads && !self.shared.gate.is_open();
             let trace = self.request(ticket, alone, failed.take()).await;
+            if alone && self.is_asked_again(&trace) {
+                self.work.give_back(ticket);
+            }
             if alone {
                 self.weigh_first(&trace);
             }
@@ -135,6 +138,12 @@ impl Stream {
     /// moment later. After the first answer on a connection it is waited for, once, so that no
     /// request is sent into it; where it comes, every request gets a connection of its own.
     async fn settle(&mut self, trace: &Trace) {
+        // What stays open behind its terminal event is closed from here.
+        if trace.transport == trace::Transport::Lingered {
+            let text = "the server leaves the body open after its terminal event: after each answer its stream waited a second for the end, and then took a new connection";
+            self.shared.note_once(note("body_left_open", text.into()));
+            return;
+        }
         if trace.connection.reused || self.shared.closes.load(Relaxed) {
             return;
         }
@@ -205,8 +214,9 @@ impl Stream {
         let mut trace = self.send(trace, id, &body, alone, failed).await;
         trace.start = start;
         trace.planned = trace.sent.unwrap_or(start);
-        // A first request that is refused for its form is asked again, and is not measured.
-        trace.warmup |= alone && refused_form(shared.form(), &trace).is_some();
+        // A first request that is asked again is not measured.
+        trace.finish = job.clock.now();
+        trace.warmup |= alone && self.is_asked_again(&trace);
         trace.finish = job.clock.now();
         self.books.borrow_mut().end(trace.finish);
         self.count(&trace);
@@ -258,6 +268,15 @@ impl Stream {
         }
     }
 
+    /// Whether the first request of a run is to be asked again: in another form, or since the server
+    /// is not ready yet and the user would wait for it.
+    fn is_asked_again(&self, trace: &Trace) -> bool {
+        let shared = &self.shared;
+        let spent = trace.finish.since_or_zero(measure::time::Instant::ORIGIN);
+        let waits = shared.job.wait_ready.is_some_and(|limit| spent < limit);
+        refused_form(shared.form(), trace).is_some() || (waits && trace.status == Some(503))
+    }
+
     /// What the first answer of a run means: others may go, it is asked in another form, or the
     /// run ends here.
     fn weigh_first(&self, trace: &Trace) {
@@ -274,6 +293,9 @@ impl Stream {
                     format!("the server refused {what}; requests go without it, in the other form"),
                 ),
             );
+            return;
+        }
+        if self.is_asked_again(trace) {
             return;
         }
         match why_end(shared, trace, &said) {

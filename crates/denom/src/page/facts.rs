@@ -189,6 +189,16 @@ fn declared(level: &LevelReport, reasons: &mut Reasons) -> Option<String> {
     (generation.n() > 0).then(|| rate_column(generation.unit()).both(generation, reasons))
 }
 
+/// A text as one word of a shell: the server chose it, and a user may copy the line.
+fn word(text: &str) -> String {
+    let text = cut(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._/:@=+-,%[]".contains(c);
+    match text.is_empty() || !text.chars().all(plain) {
+        true => format!("'{}'", text.replace('\'', "'\\''")),
+        false => text,
+    }
+}
+
 /// What is said under the end-to-end table: the few without a row, and the false formula.
 pub fn end_to_end(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
@@ -408,7 +418,7 @@ pub fn next(report: &Report) -> Option<Fact> {
         streamed == 0 && shapes(level, "buffered") > 0
     };
     let all = !report.levels.is_empty() && report.levels.iter().all(held);
-    let (url, model) = (cut(&report.target.url), cut(&report.target.model));
+    let (url, model) = (word(&report.target.url), word(&report.target.model));
     all.then(|| {
         (
             "next",

@@ -282,6 +282,9 @@ fn what_cannot_be_done_ends_with_its_code_and_one_sentence() {
     std::fs::write(&prompts, "{\"prompt\":\"a\"}\nnonsense\n").expect("written");
     let taken = folder.file("taken.denom.jsonl");
     std::fs::write(&taken, "kept").expect("written");
+    let (model_body, limit_body) = (folder.file("model.json"), folder.file("limit.json"));
+    std::fs::write(&model_body, r#"{"model":"spec4"}"#).expect("writes");
+    std::fs::write(&limit_body, r#"{"options":{"num_predict":3}}"#).expect("writes");
     let cases: &[(&[&str], i32, &[&str])] = &[
         (&["run", &url, "-c", "0"], 2, &["concurrency"]),
         (&["run", &url, "--requests", "0"], 2, &["requests"]),
@@ -323,6 +326,16 @@ fn what_cannot_be_done_ends_with_its_code_and_one_sentence() {
         ),
         (&["run", &url, "-m", "html", "-o", &file], 3, &["HTML"]),
         (&["report", &prompts], 2, &["header"]),
+        (
+            &["run", &url, "-m", "normal", "--body", &model_body],
+            2,
+            &["\"model\"", "-m"],
+        ),
+        (
+            &["run", &url, "-m", "normal", "--body", &limit_body],
+            2,
+            &["options.num_predict", "--output-tokens"],
+        ),
     ];
     for (arguments, expected, words) in cases {
         let output = denom(arguments);
@@ -544,5 +557,43 @@ fn a_dry_run_sends_nothing_and_shows_one_request() {
         "\"max_tokens\": 256",
     ] {
         assert!(text.contains(word), "{text}");
+    }
+}
+
+/// A first request that is asked again used up a request of the level, which then had one too few.
+#[test]
+fn a_first_request_that_is_asked_again_takes_none_from_the_level() {
+    let (server, folder) = (server(), Folder::new("again"));
+    for (model, more) in [
+        ("http400_max_tokens", &[][..]),
+        ("loading=2", &["--wait-ready=20s"]),
+    ] {
+        let file = folder.file(&format!("{model}.denom.jsonl"));
+        let url = format!("{}/v1", server.url());
+        let mut arguments = vec![
+            "run",
+            &url,
+            "-m",
+            model,
+            "-c",
+            "1",
+            "--no-baseline",
+            "--requests",
+            "2",
+            "--warmup",
+            "0",
+            "--output-tokens",
+            "24",
+            "-q",
+            "-o",
+            &file,
+            "--format",
+            "json",
+        ];
+        arguments.extend(more);
+        let page = json(&denom(&arguments));
+        let requests = &page["levels"][0]["requests"];
+        assert_eq!(requests["issued"], 2, "{model}: {requests}");
+        assert_eq!(requests["ok"], 2, "{model}: {requests}");
     }
 }

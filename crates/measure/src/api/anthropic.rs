@@ -217,7 +217,7 @@ impl Reader for AnthropicReader {
             }
             "message_delta" => {
                 let reason = data.delta.and_then(|delta| delta.stop_reason);
-                event.finish = reason.map(|reason| finish::of(&reason));
+                event.finish = reason.and_then(|reason| finish::of(&reason));
                 self.counts.take(data.usage, true);
                 event.usage = Some(self.counts.usage());
                 event.summary = self.counts.is_summary();
@@ -239,7 +239,7 @@ impl Reader for AnthropicReader {
             let chars = u32::try_from(arguments).unwrap_or(u32::MAX);
             event.answer_chars = event.answer_chars.saturating_add(chars);
         }
-        event.finish = message.stop_reason.map(|reason| finish::of(&reason));
+        event.finish = message.stop_reason.and_then(|reason| finish::of(&reason));
         self.counts.take(message.usage, true);
         event.usage = Some(self.counts.usage());
         event.summary = self.counts.is_summary();

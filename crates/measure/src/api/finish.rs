@@ -2,9 +2,11 @@
 
 use crate::trace::Finish;
 
-/// What a server's word for the end means.
-pub(super) fn of(reason: &str) -> Finish {
-    match reason {
+/// What a server's word for the end means; `None` for a word that says that there is no end yet,
+/// as some write it on every chunk.
+pub(super) fn of(reason: &str) -> Option<Finish> {
+    let finish = match reason {
+        "" | "null" | "None" | "FINISH_REASON_UNSPECIFIED" => return None,
         "stop" | "eos" | "eos_token" | "word" | "stop_sequence" | "end_turn" | "STOP" => {
             Finish::Stop
         }
@@ -26,5 +28,20 @@ pub(super) fn of(reason: &str) -> Finish {
         | "OTHER" => Finish::Error,
         other if other.starts_with("MALFORMED_") => Finish::Error,
         _ => Finish::Other,
+    };
+    Some(finish)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_word_is_no_end() {
+        for word in ["", "null", "None", "FINISH_REASON_UNSPECIFIED"] {
+            assert_eq!(of(word), None, "{word:?}");
+        }
+        assert_eq!(of("stop"), Some(Finish::Stop));
+        assert_eq!(of("anything else"), Some(Finish::Other));
     }
 }

@@ -197,7 +197,9 @@ impl Reader for GeminiReader {
 
 fn end(event: &mut Event, reason: Option<&str>) {
     let Some(reason) = reason else { return };
-    let finish = finish::of(reason);
+    let Some(finish) = finish::of(reason) else {
+        return;
+    };
     event.finish = Some(finish);
     if finish == Finish::Error {
         event.error = Some(ServerError {

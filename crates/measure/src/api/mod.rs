@@ -200,7 +200,8 @@ pub(crate) fn read(
     data: &str,
     kept: Kept<'_>,
 ) -> Result<Event, String> {
-    let mut event = leniently(data, kept, |data, kept| reader.read(name, data, kept))?;
+    let read = leniently(data, kept, |data, kept| reader.read(name, data, kept));
+    let mut event = read.or_else(|wrong| foreign(name, data, wrong))?;
     if event.error.is_none() {
         event.error = errors::carried(name, data);
     }
@@ -213,11 +214,27 @@ pub(crate) fn read_whole(
     body: &str,
     kept: Kept<'_>,
 ) -> Result<Event, String> {
-    let mut event = leniently(body, kept, |body, kept| reader.whole(body, kept))?;
+    let read = leniently(body, kept, |body, kept| reader.whole(body, kept));
+    let mut event = read.or_else(|wrong| foreign(b"", body, wrong))?;
     if event.error.is_none() {
         event.error = errors::carried(b"", body);
     }
     Ok(event)
+}
+
+/// What this API cannot read may be an error all the same, in another API's form.
+fn foreign(name: &[u8], data: &str, wrong: String) -> Result<Event, String> {
+    let in_list = || {
+        let list = data.trim_start().starts_with('[') && data.contains("\"error\"");
+        list.then(|| error_body(data)).flatten()
+    };
+    match errors::carried(name, data).or_else(in_list) {
+        Some(error) => Ok(Event {
+            error: Some(error),
+            ..Event::default()
+        }),
+        None => Err(wrong),
+    }
 }
 
 /// Reads JSON that has a key twice, or a surrogate alone where no text is, a second time without:
@@ -430,5 +447,28 @@ pub fn clip(text: &str, limit: usize) -> String {
         format!("{}…", &text[..end])
     } else {
         text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_in_another_apis_form_is_an_error_in_every_api() {
+        for api in Api::ALL {
+            for data in [
+                r#"{"type":"error","message":"died"}"#,
+                r#"{"object":"error","message":"died","code":400}"#,
+                r#"[{"error":{"code":503,"message":"died"}}]"#,
+                r#"{"error":"died"}"#,
+            ] {
+                let mut reader = (api.dialect().reader)();
+                let event = read(reader.as_mut(), b"", data, None);
+                let error = event.expect("an error, and no protocol error").error;
+                let message = error.map(|error| error.message);
+                assert_eq!(message.as_deref(), Some("died"), "{data} in {}", api.name());
+            }
+        }
     }
 }

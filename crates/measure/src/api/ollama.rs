@@ -105,7 +105,9 @@ impl Reader for OllamaReader {
         if line.done == Some(true) {
             let reason = line.done_reason.filter(|reason| !reason.is_empty());
             event.sentinel = reason.is_some();
-            event.finish = Some(reason.map_or(Finish::Other, |reason| finish::of(&reason)));
+            event.finish = reason
+                .and_then(|reason| finish::of(&reason))
+                .or(Some(Finish::Other));
             end(&mut event, data);
         }
         Ok(event)

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
 use super::{Event, Kept, Reader, finish, parse, text, timing, usage};
-use crate::trace::Usage;
+use crate::trace::{Finish, Usage};
 
 /// Most choices of one answer that are told apart; further ones are read, but not watched for
 /// their end.
@@ -61,7 +61,7 @@ impl Reader for OpenaiReader {
 
 impl OpenaiReader {
     fn watch(&mut self, choice: &Choice<'_>) {
-        let finished = choice.finish_reason.is_some();
+        let finished = choice.finish().is_some();
         if let Some((_, known)) = self.choices.iter_mut().find(|(i, _)| *i == choice.index) {
             *known |= finished;
         } else if self.choices.len() < CHOICES {
@@ -169,10 +169,12 @@ struct Function<'a> {
 }
 
 impl Choice<'_> {
+    fn finish(&self) -> Option<Finish> {
+        finish::of(self.finish_reason.as_deref()?)
+    }
+
     fn read_into(&self, event: &mut Event, kept: &mut Kept<'_>) {
-        if let Some(reason) = &self.finish_reason {
-            event.finish = Some(finish::of(reason));
-        }
+        event.finish = self.finish().or(event.finish);
         event.answer(text::measure(self.text, kept));
         let Some(delta) = &self.delta else { return };
         // Servers that send both names for reasoning send the same text twice: one counts.
@@ -223,7 +225,6 @@ fn groq_usage(raw: &RawValue) -> Option<&RawValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Finish;
 
     fn event(data: &str) -> Event {
         OpenaiReader::default()

@@ -285,7 +285,7 @@ fn ending(response: &Response<'_>) -> Option<Finish> {
         "incomplete" => {
             let details = response.incomplete_details.as_ref();
             let reason = details.and_then(|details| details.reason.as_deref());
-            Some(reason.map_or(Finish::Other, finish::of))
+            reason.and_then(finish::of).or(Some(Finish::Other))
         }
         "failed" => Some(Finish::Error),
         _ => None,

@@ -112,7 +112,7 @@ fn end(event: &mut Event, raw: &RawValue) -> Result<(), String> {
         return Ok(());
     }
     let reason: Reason<'_> = parse(raw.get())?;
-    event.finish = reason.finish_reason.map(|reason| finish::of(&reason));
+    event.finish = reason.finish_reason.and_then(|reason| finish::of(&reason));
     event.sentinel = event.finish.is_some();
     let Some(given) = text::value(raw.get()) else {
         event.usage = Some(UNREADABLE);

@@ -35,7 +35,8 @@ pub enum Item<'a> {
     /// The value of a field named `error`. The standard knows no such field, but some servers
     /// report a failed generation by it and by nothing else. Belongs to no event.
     ErrorField(&'a [u8]),
-    /// JSON between events, framed as none: where it is no error, the standard ignores it.
+    /// JSON between events, framed as none, or the first line of a page in HTML: where it is no
+    /// error, the standard ignores it.
     Loose(&'a [u8]),
     /// The array is closed: nothing may follow.
     End,

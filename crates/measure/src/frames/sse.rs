@@ -174,6 +174,7 @@ impl Parser {
             b"event" => held.name = Some(value),
             b"error" => on(Item::ErrorField(value)),
             b"id" | b"retry" => {}
+            _ if is_page(line) => on(Item::Loose(line.trim_ascii_start())),
             _ => self.take_loose(line, on),
         }
         Ok(())
@@ -262,6 +263,15 @@ impl Parser {
             [] => rest,
         }
     }
+}
+
+/// Whether a page in HTML begins with this line, as proxies answer with in the middle of a stream.
+fn is_page(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    [&b"<!doctype"[..], b"<html"].iter().any(|start| {
+        line.get(..start.len())
+            .is_some_and(|begins| begins.eq_ignore_ascii_case(start))
+    })
 }
 
 fn without_space(value: &[u8]) -> &[u8] {

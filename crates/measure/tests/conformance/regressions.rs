@@ -119,3 +119,28 @@ fn a_sum_beyond_the_largest_number_agrees_with_no_total() {
     let (found, flags) = outcome(Api::OpenaiChat, &body);
     assert_eq!((found, flags), (Outcome::Ok, vec![Flag::UsageInconsistent]));
 }
+
+/// A server that writes an empty reason on every chunk, and is cut, was taken for one that finished.
+#[test]
+fn an_empty_finish_reason_on_every_chunk_is_no_finish() {
+    for word in ["", "null"] {
+        let body = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"Hi\"}},\"finish_reason\":\"{word}\"}}]}}\n\n"
+        );
+        let truncated = Outcome::Failed(Failure::Truncated);
+        assert_eq!(outcome(Api::OpenaiChat, &body).0, truncated, "{word:?}");
+    }
+    let gemini = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]},\"finishReason\":\"\"}]}\n\n";
+    let truncated = Outcome::Failed(Failure::Truncated);
+    assert_eq!(outcome(Api::Gemini, gemini).0, truncated);
+}
+
+/// A proxy's page among the events went unseen where the answer was then completed.
+#[test]
+fn a_page_in_html_among_the_events_is_no_answer() {
+    let body = format!("<!DOCTYPE html>\n<p>502</p>\n\n{HI}\n\ndata: [DONE]\n\n");
+    let wrong = Outcome::Failed(Failure::ProtocolError);
+    assert_eq!(outcome(Api::OpenaiChat, &body).0, wrong);
+    let body = format!("{HI}\n\n<html>\n\ndata: [DONE]\n\n");
+    assert_eq!(outcome(Api::OpenaiChat, &body).0, wrong);
+}
