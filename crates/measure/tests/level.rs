@@ -403,3 +403,44 @@ fn a_baseline_without_a_median_gives_no_share() {
     assert_eq!(share["value"], Value::Null);
     assert_eq!(share["withheld"]["code"], "baseline_withheld");
 }
+
+/// The level, where the client was seen to take in so many chunks a second before the run.
+fn with_ceiling(chunks: u64) -> Value {
+    report(&run(7, |lines| {
+        lines[0]["self_check"] = json!({"ceiling": chunks});
+    }))
+}
+
+#[test]
+fn a_level_above_half_of_the_clients_ceiling_is_client_limited() {
+    // 132 chunks arrive in the window's six seconds: 22 a second.
+    let half = with_ceiling(44);
+    assert_eq!(half["client"]["ceiling_share"], 0.5);
+    assert_eq!(codes(&half), Vec::<&str>::new());
+    let above = with_ceiling(43);
+    assert_eq!(codes(&above), ["client_limited"]);
+    let unknown = report(&run(7, |_| {}));
+    assert_eq!(unknown["client"]["ceiling_share"], Value::Null);
+}
+
+/// The codes of the warnings of a level of ten seconds whose workers fared so.
+fn doubts(late_max: u64, cpu: Option<u64>, waited: Option<u64>) -> Vec<String> {
+    let level = report(&run(10, |lines| {
+        let end = lines.len() - 2;
+        lines[end]["workers"] = json!({"count": 1, "late_max": late_max, "late_at": 0, "late_p99": 0, "cpu": cpu, "waited": waited});
+    }));
+    let warnings = level["warnings"].as_array().expect("a list").iter();
+    warnings
+        .filter_map(|warning| Some(warning["code"].as_str()?.to_owned()))
+        .filter(|code| code.starts_with("client_"))
+        .collect()
+}
+
+#[test]
+fn a_client_that_stood_still_or_had_no_processor_says_so() {
+    let none: [&str; 0] = [];
+    assert_eq!(doubts(50 * MS, Some(8_000 * MS), Some(100 * MS)), none);
+    assert_eq!(doubts(50 * MS + 1, None, None), ["client_stalled"]);
+    assert_eq!(doubts(0, None, Some(100 * MS + 1)), ["client_starved"]);
+    assert_eq!(doubts(0, Some(8_000 * MS + 1), None), ["client_busy"]);
+}
