@@ -22,6 +22,9 @@ const FIRST: f64 = 100.0;
 /// A first token later than planned by more than this at p99: the server did not hold its plan.
 const HELD: f64 = 1.0;
 
+/// Requests that a valid level needs.
+const LEAST: u64 = 6;
+
 /// A run's values by name; the names are the table's rows.
 type Values = Vec<(&'static str, Option<f64>)>;
 
@@ -29,7 +32,7 @@ type Values = Vec<(&'static str, Option<f64>)>;
 pub fn run(compare: &Compare) -> Result<(), Failed> {
     let subjects = compare.subjects();
     println!(
-        "## Errors and cost\n\n{} tokens an answer, the first at 100 ms, then one each 10 ms; one request a stream, all at once; medians of {} interleaved runs\n",
+        "## Errors and cost\n\n{} tokens an answer, the first at 100 ms, then one each 10 ms; one request a stream, all at once (a stream alone: {LEAST}, one after the other); medians of {} interleaved runs\n",
         compare.tokens, compare.runs
     );
     for &streams in &compare.streams {
@@ -53,7 +56,7 @@ fn once(subject: &Subject, streams: u64, tokens: u64) -> Result<Values, Failed> 
         url: &server.url,
         model: MODEL,
         streams,
-        requests: streams,
+        requests: streams.max(LEAST),
         tokens,
         warmup: 1,
         out: out.to_str().ok_or("a path that is no text")?,
@@ -104,9 +107,10 @@ fn own(records: &Path, truth: &Truth, used: &Used) -> Result<Values, Failed> {
         .collect();
     let served = || pairs.iter().map(|(_, record)| *record);
     let written = truth::tokens(truth.requests.iter());
-    let arrived: u64 = level.requests.iter().map(|r| r.trace.chunks()).sum();
+    let arrivals = level.requests.iter().flat_map(|request| &request.arrivals);
+    let arrived: u64 = arrivals.map(|arrival| arrival.chunks).sum();
     let mut values = times(&run, &pairs);
-    values.extend(rates(&run, served()));
+    values.extend(rates(&run, served(), truth));
     values.push(("tokens lost", Some(written as f64 - arrived as f64)));
     let cpu = level.end.as_ref().and_then(|end| end.cpu);
     values.push((
@@ -154,7 +158,7 @@ fn times(run: &Run, pairs: &[Pair<'_>]) -> Values {
     ]
 }
 
-fn rates<'a>(run: &Run, served: impl Iterator<Item = &'a Record> + Clone) -> Values {
+fn rates<'a>(run: &Run, served: impl Iterator<Item = &'a Record>, truth: &Truth) -> Values {
     let report = report::build(run, run.header.guards());
     let Some(level) = report.levels.first() else {
         return Vec::new();
@@ -164,7 +168,7 @@ fn rates<'a>(run: &Run, served: impl Iterator<Item = &'a Record> + Clone) -> Val
     let origin = run.header.origin_monotonic_ns;
     let whole = level.window.and_then(|window| {
         let at = |seconds: f64| origin + (seconds * 1e9).round() as u64;
-        truth::rate(served.clone(), at(window.start_s), at(window.end_s))
+        truth::rate(&truth.requests, at(window.start_s), at(window.end_s))
     });
     vec![
         (

@@ -1,7 +1,9 @@
 //! Owns processes: how they are built, pinned and started, and what they used.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -77,13 +79,26 @@ pub fn machine() -> String {
     format!("{cores} cores, load {load} at the start, {pinned}{built}")
 }
 
+/// Whether commands are to have the real-time class.
+static REAL_TIME: OnceLock<bool> = OnceLock::new();
+
+/// Says, once, whether commands are to have the real-time class; it takes `chrt` and the right to.
+pub fn real_time(wanted: bool) {
+    REAL_TIME.get_or_init(|| wanted);
+}
+
 /// A command on one core, where there is a choice.
 pub fn pinned(core: u32, program: &Path) -> Command {
-    if !pins() {
-        return Command::new(program);
+    let mut words: Vec<OsString> = Vec::new();
+    if REAL_TIME.get().is_some_and(|wanted| *wanted) {
+        words.extend(["chrt", "--rr", "1"].map(OsString::from));
     }
-    let mut command = Command::new("taskset");
-    command.args(["-c", &core.to_string()]).arg(program);
+    if pins() {
+        words.extend(["taskset", "-c", &core.to_string()].map(OsString::from));
+    }
+    words.push(program.into());
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
     command
 }
 

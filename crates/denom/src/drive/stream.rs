@@ -143,7 +143,7 @@ impl Stream {
     /// moment later. After the first answer on a connection it is waited for, once, so that no
     /// request is sent into it; where it comes, every request gets a connection of its own.
     async fn settle(&mut self, trace: &Trace) {
-        if trace.connection.reused || self.shared.closes.load(Relaxed) {
+        if trace.connection.reused || self.shared.closes.load(Relaxed) || self.work.is_all_taken() {
             return;
         }
         for _ in 0..SETTLE_LOOKS {

@@ -72,6 +72,7 @@ pub struct Worker {
     past: Past,
     library: Library,
     tls: Option<Tls>,
+    only: Option<&'static str>,
 }
 
 impl Worker {
@@ -99,6 +100,7 @@ impl Worker {
             past: Past::default(),
             library: config.library.clone(),
             tls: config.tls.clone(),
+            only: config.only,
         };
         Ok((worker, waker))
     }
@@ -271,6 +273,7 @@ impl Worker {
         let known = Known {
             past: &mut self.past,
             library: &self.library,
+            only: self.only,
             held: self.held,
         };
         let answer = routes::answer(request, received, known);
