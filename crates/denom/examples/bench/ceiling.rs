@@ -1,6 +1,9 @@
 //! Owns the ceiling: the most that a client takes in from a server that writes as fast as it can.
 
-use denom::sim::ledger::Record;
+use std::path::Path;
+
+use denom::record_file;
+use measure::time::Instant;
 
 use crate::process::{self, Folder, Server};
 use crate::subject::{Peer, Subject, Task};
@@ -28,7 +31,7 @@ pub fn run(compare: &Compare) -> Result<(), Failed> {
         }
     }
     println!(
-        "## Ingest ceiling\n\n{STREAMS} streams of {TOKENS} tokens as fast as they are taken, about 50 a write; medians of {} interleaved runs\n",
+        "## Ingest ceiling\n\n{STREAMS} streams of {TOKENS} tokens as fast as they are taken, about 50 a write, from the server's first write to denom's last read, to a peer's end; medians of {} interleaved runs\n",
         compare.runs
     );
     println!(
@@ -51,8 +54,9 @@ pub fn run(compare: &Compare) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Tokens a second while all streams were being served, and processor time on 1,000 tokens in
-/// milliseconds.
+/// Tokens a second from the server's first write to the client's last read, and processor time on
+/// 1,000 tokens in milliseconds. Sockets hold whole answers, so the server's last write tells
+/// nothing; of a peer only its end is known, and what it does after its last read is in it.
 fn once(subject: &Subject) -> Result<(f64, f64), Failed> {
     let folder = Folder::new()?;
     let (ledger, out) = (folder.file("ledger.jsonl"), folder.file("out"));
@@ -70,34 +74,30 @@ fn once(subject: &Subject) -> Result<(f64, f64), Failed> {
     server.stop()?;
     let truth = Truth::read(&ledger)?;
     let cpu = used.cpu_ns as f64 / 1e3 / truth::tokens(&truth.requests).max(1) as f64;
-    // What a client sends ahead of the others, alone, is no part of the flood.
-    let flood = truth
-        .requests
-        .len()
-        .saturating_sub(usize::try_from(STREAMS)?);
+    let end = match subject {
+        Subject::Denom(_) => last_read(&out)?,
+        Subject::Peer(_) => used.end_ns,
+    };
     let mut requests = truth.requests;
     requests.sort_by_key(|record| record.received_ns);
-    Ok((rate(&requests[flood..]).ok_or("nothing came")?, cpu))
+    // What a client sends ahead of the others, alone, is no part of the flood.
+    let ahead = requests.len().saturating_sub(usize::try_from(STREAMS)?);
+    let flood = &requests[ahead..];
+    let firsts = flood
+        .iter()
+        .filter_map(|record| truth::writes(record).next());
+    let first = firsts.map(|(at, _)| at).min().ok_or("nothing was sent")?;
+    let seconds = end.saturating_sub(first) as f64 / 1e9;
+    Ok((truth::tokens(flood) as f64 / seconds, cpu))
 }
 
-/// The socket takes no more than the client does, so the server's writes tell the client's pace:
-/// between the last stream's first write and the first stream's last one, where there is such a
-/// stretch; else over all of it.
-fn rate(flood: &[Record]) -> Option<f64> {
-    let ends = |record: &Record| {
-        let mut at = truth::writes(record).map(|(at, _)| at);
-        let first = at.next()?;
-        Some((first, at.last()?))
-    };
-    let all: Vec<(u64, u64)> = flood.iter().filter_map(ends).collect();
-    let from = all.iter().map(|(first, _)| *first).max()?;
-    let to = all.iter().map(|(_, last)| *last).min()?;
-    match from < to {
-        true => truth::rate(flood, from, to),
-        false => truth::rate(
-            flood,
-            all.iter().map(|(first, _)| *first).min()?,
-            all.iter().map(|(_, last)| *last).max()?,
-        ),
-    }
+/// When the last content was read, by the machine's monotonic clock.
+fn last_read(records: &Path) -> Result<u64, Failed> {
+    let run = record_file::read(records, None).map_err(|failure| failure.text)?;
+    let traces = run.levels.iter().flat_map(|level| &level.requests);
+    let last = traces
+        .filter_map(|request| request.trace.last_content)
+        .max();
+    let since = last.ok_or("nothing came")?.since_or_zero(Instant::ORIGIN);
+    Ok(run.header.origin_monotonic_ns + since.nanos())
 }

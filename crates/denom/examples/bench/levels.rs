@@ -32,14 +32,14 @@ type Values = Vec<(&'static str, Option<f64>)>;
 pub fn run(compare: &Compare) -> Result<(), Failed> {
     let subjects = compare.subjects();
     println!(
-        "## Errors and cost\n\n{} tokens an answer, the first at 100 ms, then one each 10 ms; one request a stream, all at once (a stream alone: {LEAST}, one after the other); medians of {} interleaved runs\n",
-        compare.tokens, compare.runs
+        "## Errors and cost\n\n{} tokens an answer, the first at 100 ms, then one each 10 ms; requests a stream: {}, all at once (at one stream at least {LEAST}, one after the other); medians of {} interleaved runs\n",
+        compare.tokens, compare.rounds, compare.runs
     );
     for &streams in &compare.streams {
         let mut seen: Vec<Vec<Values>> = vec![Vec::new(); subjects.len()];
         for _ in 0..compare.runs {
             for (subject, runs) in subjects.iter().zip(&mut seen) {
-                runs.push(once(subject, streams, compare.tokens)?);
+                runs.push(once(subject, streams, compare)?);
             }
         }
         print(streams, &subjects, &seen);
@@ -48,7 +48,7 @@ pub fn run(compare: &Compare) -> Result<(), Failed> {
 }
 
 /// One run of one subject against a server of its own.
-fn once(subject: &Subject, streams: u64, tokens: u64) -> Result<Values, Failed> {
+fn once(subject: &Subject, streams: u64, compare: &Compare) -> Result<Values, Failed> {
     let folder = Folder::new()?;
     let (ledger, out) = (folder.file("ledger.jsonl"), folder.file("out"));
     let server = Server::start(&ledger)?;
@@ -56,8 +56,8 @@ fn once(subject: &Subject, streams: u64, tokens: u64) -> Result<Values, Failed> 
         url: &server.url,
         model: MODEL,
         streams,
-        requests: streams.max(LEAST),
-        tokens,
+        requests: (streams * compare.rounds).max(LEAST),
+        tokens: compare.tokens,
         warmup: 1,
         out: out.to_str().ok_or("a path that is no text")?,
     };

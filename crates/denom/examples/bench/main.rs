@@ -44,6 +44,9 @@ struct Compare {
     /// Runs of each, in turn with the others; medians are shown
     #[arg(long, value_name = "N", default_value_t = 5)]
     runs: usize,
+    /// Requests a stream; peers are asked as often. From about six on a level can be valid
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    rounds: u64,
     /// Tokens of each answer, 10 ms apart from 100 ms on
     #[arg(long, value_name = "N", default_value_t = 200)]
     tokens: u64,

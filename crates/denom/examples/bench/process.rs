@@ -22,6 +22,8 @@ pub const CLIENT: u32 = 1;
 pub struct Used {
     /// From its start to its end.
     pub wall_ns: u64,
+    /// When it had ended, by the machine's monotonic clock.
+    pub end_ns: u64,
     /// Processor time.
     pub cpu_ns: u64,
     /// Memory of its largest process at its largest, in KiB.
@@ -198,9 +200,11 @@ pub fn used(file: &Path, command: &[String]) -> Result<(), Failed> {
     let began = Instant::now();
     let status = Command::new(program).args(rest).status()?;
     let wall = began.elapsed();
+    let end_ns = denom::sim::clock::monotonic_nanos();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let used = Used {
         wall_ns: u64::try_from(wall.as_nanos())?,
+        end_ns,
         cpu_ns: nanos(usage.user_time()) + nanos(usage.system_time()),
         peak_kib: u64::try_from(usage.max_rss())?
             / if cfg!(target_os = "macos") { 1_024 } else { 1 },
