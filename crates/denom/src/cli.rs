@@ -597,6 +597,9 @@ pub struct RunArgs {
     /// Time a level, after its warm-up
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub duration: Option<Time>,
+    /// Do not measure this client's own ceiling before a level of 64 streams or more
+    #[arg(long, help_heading = "Load")]
+    pub no_self_check: bool,
     /// Requests or time before the measurement [default: one request a stream]
     #[arg(long, value_name = "N|TIME", help_heading = "Load")]
     pub warmup: Option<WarmupFlag>,

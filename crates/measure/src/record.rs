@@ -98,6 +98,9 @@ pub struct Header {
     /// The vocabulary by which tokens were counted after the run, where they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<String>,
+    /// What the client found of its own limit before the run.
+    #[serde(default, skip_serializing_if = "SelfCheck::is_not_due")]
+    pub self_check: SelfCheck,
     /// The levels.
     pub levels: Vec<LevelPlan>,
     /// Which rate leads on the page.
@@ -106,6 +109,34 @@ pub struct Header {
     pub settings: std::collections::BTreeMap<String, String>,
     /// The machine, for people.
     pub environment: std::collections::BTreeMap<String, String>,
+}
+
+/// What the client found of its own limit before the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SelfCheck {
+    /// Nothing: no level is large enough to need it.
+    #[default]
+    NotDue,
+    /// Nothing: it was due, and the user did without.
+    Skipped,
+    /// The most chunks a second that it took in from a server that does not pace.
+    Ceiling(u64),
+}
+
+impl SelfCheck {
+    /// Whether there was no need for it.
+    pub fn is_not_due(&self) -> bool {
+        *self == SelfCheck::NotDue
+    }
+
+    /// The most chunks a second, where it is known.
+    pub fn ceiling(self) -> Option<u64> {
+        match self {
+            SelfCheck::Ceiling(chunks) => Some(chunks),
+            SelfCheck::NotDue | SelfCheck::Skipped => None,
+        }
+    }
 }
 
 impl Header {
@@ -166,6 +197,26 @@ pub struct LevelEnd {
     pub recorder_waits: u64,
     /// The level was stopped before its plan was done.
     pub interrupted: bool,
+    /// How the workers fared, by the worst of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Workers>,
+}
+
+/// How the workers of a level fared: of each figure, that of the worker that fared worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workers {
+    /// How many there were.
+    pub count: u32,
+    /// The latest beat of a worker's heart, behind its planned instant.
+    pub late_max: Length,
+    /// When that one came.
+    pub late_at: Instant,
+    /// The 99th percentile of the beats' lateness.
+    pub late_p99: Length,
+    /// Time on a processor; none where the system does not tell.
+    pub cpu: Option<Length>,
+    /// Time ready to run and without a processor; none where the system does not tell.
+    pub waited: Option<Length>,
 }
 
 /// Why requests were held back.
@@ -234,6 +285,8 @@ pub struct Level {
     pub unmatched: u64,
     /// Stretches in which requests were held back, by their start.
     pub gaps: Vec<Gap>,
+    /// The most chunks a second that this client takes in, where it was measured before the run.
+    pub ceiling: Option<u64>,
 }
 
 impl Level {
@@ -365,6 +418,7 @@ impl Reader {
                             open: 0,
                             unmatched: 0,
                             gaps: Vec::new(),
+                            ceiling: header.self_check.ceiling(),
                         })
                         .collect();
                     self.header = Some(*header);

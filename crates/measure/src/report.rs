@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::judge::Guards;
 use crate::level::{self, LevelReport};
-use crate::record::{Lead, Note, Run, StampMode};
+use crate::record::{Lead, Note, Run, SelfCheck, StampMode};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "denom.report/1";
@@ -88,6 +88,8 @@ pub struct RunShown {
     pub interrupted: bool,
     /// The file ends before the run does.
     pub cut_short: bool,
+    /// What the client found of its own limit before the run.
+    pub self_check: SelfCheck,
     /// Things that happened.
     pub notes: Vec<Note>,
     /// Limits, defaults and settings.
@@ -165,6 +167,7 @@ pub fn build(run: &Run, guards: Guards) -> Report {
             output_tokens: header.output_tokens.clone(),
             interrupted: run.footer.is_some_and(|footer| footer.interrupted),
             cut_short: run.footer.is_none(),
+            self_check: header.self_check,
             notes: run.notes.clone(),
             settings: header.settings.clone(),
             environment: header.environment.clone(),

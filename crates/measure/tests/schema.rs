@@ -6,7 +6,9 @@ use checker::faults;
 use measure::api::Api;
 use measure::basis::Loop;
 use measure::plan::{LevelPlan, Stop, Warmup};
-use measure::record::{FORMAT, Header, Lead, LevelEnd, Line, Note, Reader, Sent, StampMode};
+use measure::record::{
+    FORMAT, Header, Lead, LevelEnd, Line, Note, Reader, SelfCheck, Sent, StampMode,
+};
 use measure::report;
 use measure::time::{Instant, Length};
 use measure::trace::{Body, Finish, Read, ServerError, Stamps, Trace, Transport, Usage};
@@ -59,6 +61,7 @@ fn header() -> Header {
         output_tokens: "8".into(),
         plan_hash: "h".into(),
         vocabulary: None,
+        self_check: SelfCheck::NotDue,
         levels: vec![plan(0, 1), plan(1, 2), plan(2, 1), plan(3, 1)],
         lead: Lead::System,
         settings: [("timeout".to_owned(), "60s".to_owned())].into(),
@@ -158,6 +161,7 @@ fn level_end(index: u32, issued: u64) -> Line {
         suspends: 0,
         recorder_waits: 0,
         interrupted: false,
+        workers: None,
     })
 }
 

@@ -113,6 +113,7 @@ fn run_args(url: String, streams: u32, args: ClaimArgs) -> RunArgs {
         requests: args.requests,
         duration: None,
         warmup: None,
+        no_self_check: false,
         lead: LeadName::System,
         tokenizer: None,
         keep_text: false,

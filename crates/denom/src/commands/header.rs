@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use measure::api::clip;
 use measure::prompt::{Source, describe};
-use measure::record::{FORMAT, Header};
+use measure::record::{FORMAT, Header, SelfCheck};
 
 use super::discover::Found;
 use crate::clock::RunClock;
@@ -54,6 +54,7 @@ pub fn header(config: &Config, found: &Found, clock: RunClock, run: &str) -> Hea
         output_tokens: config.output_tokens.to_string(),
         plan_hash: String::new(),
         vocabulary: None,
+        self_check: SelfCheck::NotDue,
         levels: config.levels.clone(),
         lead: config.lead,
         settings: settings(config),

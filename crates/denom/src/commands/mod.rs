@@ -13,3 +13,4 @@ pub mod tally;
 mod discover;
 mod header;
 mod progress;
+mod self_check;

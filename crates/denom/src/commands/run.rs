@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use measure::api::clip;
 use measure::plan::{LevelPlan, Stop, Warmup};
 use measure::prompt::{Given, Prompts};
-use measure::record::{Line, Note, Run};
+use measure::record::{Header, Line, Note, Run};
 use measure::report;
 use measure::time::Length;
 
@@ -14,6 +14,7 @@ use super::discover::{Found, discover};
 use super::header::{SHOWN_URL, header, run_name};
 use super::progress::Progress;
 use super::ready::wait_ready;
+use super::self_check::self_check;
 use crate::cli::{Format, RunArgs};
 use crate::clock::RunClock;
 use crate::config::{CONNECT_TIMEOUT, Config};
@@ -80,9 +81,13 @@ pub fn measure(
 ) -> Result<Made, Failure> {
     limits::ensure_open_files(config.most_streams())
         .map_err(|error| Failure::usage(format!("{error}; nothing was sent")))?;
+    let checked = self_check(config, clock)?;
     let (found, waited) = found(config, clock)?;
     let name = run_name();
-    let header = header(config, &found, clock, &name);
+    let header = Header {
+        self_check: checked,
+        ..header(config, &found, clock, &name)
+    };
     let job = job(config, found, clock, &name);
     let file = to_file.then(|| {
         config

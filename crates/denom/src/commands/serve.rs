@@ -30,6 +30,9 @@ pub struct ServeArgs {
     /// Play the scripts of this JSON file too (docs/serve-script.md)
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Answer every model at once and without any pace: what a client takes in is then its own limit
+    #[arg(long)]
+    null: bool,
     /// Speak TLS with a certificate made at the start
     #[arg(
         long,
@@ -100,6 +103,7 @@ fn configured(args: ServeArgs) -> Result<Config, String> {
         ledger_writes: 0,
         library: library.unwrap_or_default(),
         tls,
+        only: args.null.then_some("null"),
         ..Config::default()
     })
 }

@@ -75,6 +75,8 @@ pub struct Config {
     pub guards: Guards,
     /// How arrivals are stamped.
     pub stamp: StampMode,
+    /// Whether the client's own ceiling is measured before a large level.
+    pub self_check: bool,
     /// Which rate leads.
     pub lead: Lead,
     /// Keep prompts and answers.
@@ -160,6 +162,7 @@ impl Config {
                 min_chunks: args.endpoint.min_chunks,
                 min_interval: args.endpoint.min_interval.0,
             },
+            self_check: !args.no_self_check,
             stamp: match args.endpoint.connection.stamp {
                 StampName::Kernel => StampMode::Kernel,
                 StampName::Read => StampMode::Read,

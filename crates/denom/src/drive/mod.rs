@@ -2,6 +2,7 @@
 
 mod books;
 mod gate;
+mod heart;
 mod holds;
 mod live;
 pub mod probe;
@@ -135,11 +136,13 @@ async fn run_level(
         }
     }
     let (mut issued, mut in_flight) = (0, Length::ZERO);
+    let mut fared = Vec::new();
     for worker in workers {
         match worker.join() {
-            Ok(Ok((count, integral))) => {
+            Ok(Ok(((count, integral), how))) => {
                 issued += count;
                 in_flight += integral;
+                fared.push(how);
             }
             Ok(Err(error)) => return Err(no_worker(&error)),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -159,6 +162,7 @@ async fn run_level(
         suspends,
         recorder_waits: shared.recorder.take_waits(),
         interrupted: shared.is_stopping(),
+        workers: heart::worst(fared),
     })
 }
 
@@ -175,7 +179,7 @@ fn note_stall(shared: &Shared, level: u32, beat: measure::time::Instant) {
     }
 }
 
-type Joined = std::thread::JoinHandle<std::io::Result<(u64, Length)>>;
+type Joined = std::thread::JoinHandle<std::io::Result<stream::Totals>>;
 
 /// One thread a core at most, with the streams dealt out evenly.
 fn start_workers(

@@ -239,6 +239,14 @@ impl LevelWork {
         limit || stop
     }
 
+    /// Whether every request of its number has been started.
+    pub fn is_all_taken(&self) -> bool {
+        match self.plan.stop {
+            Stop::Requests(n) => self.measured.load(Relaxed) >= n,
+            Stop::Duration(_) => false,
+        }
+    }
+
     /// Whether there is another request to start, and whether it belongs to the warm-up.
     pub fn take(&self, now: Instant) -> Option<Ticket> {
         let spent = now.since_or_zero(self.began);

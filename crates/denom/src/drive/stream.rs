@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use measure::api::{LimitField, clip};
 use measure::judge::{Failure as Kind, Outcome, outcome};
-use measure::record::{Line, Sent};
+use measure::record::{Line, Sent, Workers};
 use measure::time::Length;
 use measure::trace::{self, Trace};
 
 use super::books::Books;
+use super::heart::Heart;
 use super::shared::{Form, LevelWork, Shared, Ticket};
 use super::{note, request};
 use crate::clock::{Clock, RunClock};
@@ -25,16 +26,22 @@ const LONGEST_PAUSE: Length = Length::from_secs(1);
 /// Most bytes of the model's name in a sentence.
 const SHOWN_MODEL: usize = 200;
 
-/// Runs `streams` of a level on this thread; how many requests it issued, and its books' integral.
+/// What a worker did over a level: how many requests it issued, its books' integral, and how it
+/// fared.
+pub(super) type Totals = ((u64, Length), Workers);
+
+/// Runs `streams` of a level on this thread.
 pub(super) fn run_all(
     shared: &Arc<Shared>,
     work: &Arc<LevelWork>,
     streams: &[u32],
-) -> std::io::Result<(u64, Length)> {
+) -> std::io::Result<Totals> {
     let worker = Worker::new(shared.job.clock)?;
     let books = Rc::new(RefCell::new(Books::open(shared.job.clock.now())));
     let wake = worker.wake().clone();
+    let heart = Heart::new(shared.job.clock);
     worker.run(async {
+        let beats = tokio::task::spawn_local(Heart::beat(Rc::clone(&heart)));
         let tasks: Vec<_> = streams
             .iter()
             .map(|number| {
@@ -58,9 +65,10 @@ pub(super) fn run_all(
                 std::panic::resume_unwind(error.into_panic());
             }
         }
+        beats.abort();
     });
     let totals = books.borrow().totals();
-    Ok(totals)
+    Ok((totals, heart.borrow().fared()))
 }
 
 /// How often a stream that is held back looks whether the run goes on at all.
@@ -144,7 +152,7 @@ impl Stream {
             self.shared.note_once(note("body_left_open", text.into()));
             return;
         }
-        if trace.connection.reused || self.shared.closes.load(Relaxed) {
+        if trace.connection.reused || self.shared.closes.load(Relaxed) || self.work.is_all_taken() {
             return;
         }
         for _ in 0..SETTLE_LOOKS {
@@ -185,6 +193,7 @@ impl Stream {
         Ok(())
     }
 
+    /// Sends one request and records it; its trace, without the reads.
     async fn request(
         &mut self,
         ticket: Ticket,
@@ -221,8 +230,12 @@ impl Stream {
         self.books.borrow_mut().end(trace.finish);
         self.count(&trace);
         shared.holds.learn(&trace);
-        shared.recorder.record(Line::Ended(Box::new(trace.clone())));
-        trace
+        // What follows from its end needs no reads, which are nearly all of it.
+        let reads = std::mem::take(&mut trace.reads);
+        let end = trace.clone();
+        trace.reads = reads;
+        shared.recorder.record(Line::Ended(Box::new(trace)));
+        end
     }
 
     async fn send(

@@ -92,6 +92,8 @@ struct Turns {
 /// What the system counts of this thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Scheduled {
+    /// How long it has had a processor, ever, in nanoseconds.
+    ran: u64,
     /// How long it has waited for a processor, ever, in nanoseconds.
     delay: u64,
     /// How often it was given one.
@@ -149,9 +151,19 @@ fn woke(now: Instant, slept: Option<Length>, before: Instant) -> Instant {
 /// The three numbers of a thread's `schedstat`: time on a processor, waiting for one, and turns.
 fn parse(text: &[u8]) -> Option<Scheduled> {
     let mut numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
-    let delay = numbers.nth(1)?.parse().ok()?;
+    let ran = numbers.next()?.parse().ok()?;
+    let delay = numbers.next()?.parse().ok()?;
     let turns = numbers.next()?.parse().ok()?;
-    Some(Scheduled { delay, turns })
+    Some(Scheduled { ran, delay, turns })
+}
+
+/// Time that the calling thread has had a processor, and has waited for one, ever. `None` where the
+/// system does not tell.
+pub fn processor() -> Option<(Length, Length)> {
+    let text = std::fs::read("/proc/thread-self/schedstat").ok()?;
+    let scheduled = parse(&text)?;
+    let lengths = [scheduled.ran, scheduled.delay].map(Length::from_nanos);
+    Some((lengths[0], lengths[1]))
 }
 
 #[cfg(test)]
@@ -179,6 +191,7 @@ mod tests {
     #[test]
     fn what_the_system_counts_of_a_thread_is_read() {
         let counted = Scheduled {
+            ran: 259_594_934,
             delay: 73_292_391,
             turns: 139,
         };

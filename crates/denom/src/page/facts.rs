@@ -3,6 +3,7 @@
 use measure::figure::Dist;
 use measure::level::LevelReport;
 use measure::rate::significant;
+use measure::record::SelfCheck;
 use measure::report::Report;
 use measure::tokens::Source;
 
@@ -274,6 +275,7 @@ pub fn conditions(report: &Report, reasons: &mut Reasons) -> Vec<Fact> {
         "client lag",
         by_level(report, |level| lag(level, reasons)),
     );
+    push(&mut facts, "client ceiling", ceiling(report));
     push(&mut facts, "failures", by_level(report, failures));
     push(
         &mut facts,
@@ -308,6 +310,26 @@ fn window(level: &LevelReport) -> Option<String> {
         "{length}{} (from {start} to {end} s{paused})",
         window.rule.words()
     ))
+}
+
+/// What the self-check found, and how much of it each level took; or that it was left out.
+fn ceiling(report: &Report) -> Option<String> {
+    match report.run.self_check {
+        SelfCheck::NotDue => None,
+        SelfCheck::Skipped => Some("not measured: the self-check was skipped".into()),
+        SelfCheck::Ceiling(chunks) => {
+            let share = |level: &LevelReport| {
+                let share = level.client.ceiling_share? * 100.0;
+                Some(format!("{} %", significant(share)))
+            };
+            let shares = by_level(report, share)
+                .map_or(String::new(), |text| format!("; {text} of it arrived"));
+            Some(format!(
+                "{} chunks a second, measured before the run{shares}",
+                significant(chunks as f64)
+            ))
+        }
+    }
 }
 
 /// At least and at most so late, by the furthest quantile.

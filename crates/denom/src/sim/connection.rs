@@ -35,6 +35,11 @@ pub struct Connection {
     pub stale: bool,
     /// When the client last sent, or took, a byte: nanoseconds of the monotonic clock.
     pub alive: u64,
+    /// From when its next request counts, on the same clock: its last read, or the end of the
+    /// answer before.
+    pub since: u64,
+    /// Whether it stands among those with something to begin on.
+    pub waits: bool,
     inbox: Vec<u8>,
     /// Bytes the inbox must hold before it is worth another look.
     wants: usize,
@@ -50,6 +55,8 @@ impl Connection {
             blocked: false,
             stale: false,
             alive: now,
+            since: now,
+            waits: false,
             inbox: Vec::new(),
             wants: 1,
         }

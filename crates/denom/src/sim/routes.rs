@@ -63,6 +63,8 @@ pub struct Known<'a> {
     pub past: &'a mut Past,
     /// Scripts from a file.
     pub library: &'a Library,
+    /// The script that is played whatever the model's name is.
+    pub only: Option<&'static str>,
     /// Bytes of all scripts being played.
     pub held: usize,
 }
@@ -163,9 +165,12 @@ fn generation(
     };
     ask.before = known.past.before(&ask.model);
     let room = SCRIPT_LIMIT.saturating_sub(known.held);
-    let found = match known.library.script(&ask.model) {
-        Some(script) => (held(script) <= room).then(|| Some(script.clone())),
-        None => (needed(&ask) <= room).then(|| scripts::script(ask.script(), &ask)),
+    let found = match (known.only, known.library.script(&ask.model)) {
+        (None, Some(script)) => (held(script) <= room).then(|| Some(script.clone())),
+        (only, _) => {
+            let name = only.unwrap_or(ask.script());
+            (needed(&ask) <= room).then(|| scripts::script(name, &ask))
+        }
     };
     let script = match found {
         Some(Some(script)) => script,
@@ -215,6 +220,7 @@ mod tests {
         let known = Known {
             past,
             library,
+            only: None,
             held,
         };
         answer(Incoming::Request(request, body.into()), 0, known).script
@@ -226,6 +232,30 @@ mod tests {
         let room = 1_000 * (BYTES_A_TOKEN + "null".len());
         assert_eq!(status(SCRIPT_LIMIT - room), 200);
         assert_eq!(status(SCRIPT_LIMIT - room + 1), 503);
+    }
+
+    #[test]
+    fn one_script_may_be_played_whatever_the_model() {
+        let body = r#"{"model":"nobody-knows","stream":true,"max_tokens":3}"#;
+        let request = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let status = |only| {
+            let Parsed::Whole(request) = parse(request.as_bytes()) else {
+                panic!("the request is whole");
+            };
+            let known = Known {
+                past: &mut Past::default(),
+                library: &Library::default(),
+                only,
+                held: 0,
+            };
+            answer(Incoming::Request(request, body.into()), 0, known)
+                .script
+                .status
+        };
+        assert_eq!((status(Some("null")), status(None)), (200, 404));
     }
 
     #[test]

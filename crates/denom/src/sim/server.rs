@@ -28,6 +28,8 @@ pub struct Config {
     pub library: Library,
     /// Whether it speaks TLS, and how.
     pub tls: Option<Tls>,
+    /// The script that it plays whatever the model's name is.
+    pub only: Option<&'static str>,
 }
 
 impl Default for Config {
@@ -41,6 +43,7 @@ impl Default for Config {
             connections: 16_384,
             library: Library::default(),
             tls: None,
+            only: None,
         }
     }
 }

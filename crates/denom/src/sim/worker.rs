@@ -1,7 +1,7 @@
 //! Owns the server's one loop: it accepts, reads, and plays what is due, all on one thread.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,6 +58,8 @@ pub struct Worker {
     most_connections: usize,
     connections: Slab<Connection>,
     due: BinaryHeap<Due>,
+    /// Connections with something to begin on, by slot and id, in the order in which it came.
+    waiting: VecDeque<(usize, u64)>,
     /// Requests being answered.
     active: u64,
     /// Bytes of their scripts.
@@ -70,6 +72,7 @@ pub struct Worker {
     past: Past,
     library: Library,
     tls: Option<Tls>,
+    only: Option<&'static str>,
 }
 
 impl Worker {
@@ -87,6 +90,7 @@ impl Worker {
             most_connections: config.connections,
             connections: Slab::new(),
             due: BinaryHeap::new(),
+            waiting: VecDeque::new(),
             active: 0,
             held: 0,
             next_sweep: monotonic_nanos() + SWEEP_NANOS,
@@ -96,6 +100,7 @@ impl Worker {
             past: Past::default(),
             library: config.library.clone(),
             tls: config.tls.clone(),
+            only: config.only,
         };
         Ok((worker, waker))
     }
@@ -109,7 +114,10 @@ impl Worker {
     pub fn run(&mut self, keeper: &Keeper) -> Counts {
         let mut events = Events::with_capacity(1_024);
         while !self.stop.load(Ordering::Acquire) {
-            let until = self.next_time();
+            let until = match self.waiting.is_empty() {
+                true => self.next_time(),
+                false => 0,
+            };
             let waited = alarm::wait(&mut self.poll, &mut events, until);
             if waited.is_err_and(|error| error.kind() != ErrorKind::Interrupted) {
                 break;
@@ -122,6 +130,7 @@ impl Worker {
                 }
             }
             self.on_time(keeper);
+            self.begin_next(keeper);
         }
         for slot in self.slots(|_| true) {
             self.leave(slot, End::Cut, keeper);
@@ -219,12 +228,32 @@ impl Worker {
             if connection.receive(&mut self.scratch).is_err() || connection.stale {
                 return self.leave(slot, End::ClientGone, keeper);
             }
-            if connection.play.is_none() {
-                return self.begin(slot, keeper);
+            connection.since = connection.alive;
+            if connection.play.is_none() && !connection.waits {
+                connection.waits = true;
+                self.waiting.push_back((slot, connection.id));
             }
         }
         if event.is_writable() && connection.blocked {
             self.play(slot, keeper);
+        }
+    }
+
+    /// Starts on one request of those that wait. To make a script takes longer than to read a
+    /// request: one at a time, so that those that come meanwhile are read, and count from then.
+    fn begin_next(&mut self, keeper: &Keeper) {
+        let Some((slot, id)) = self.waiting.pop_front() else {
+            return;
+        };
+        let Some(connection) = self.connections.get_mut(slot) else {
+            return;
+        };
+        if connection.id != id {
+            return;
+        }
+        connection.waits = false;
+        if connection.play.is_none() {
+            self.begin(slot, keeper);
         }
     }
 
@@ -239,11 +268,12 @@ impl Worker {
         if connection.stale {
             return self.leave(slot, End::Cut, keeper);
         }
-        let received = monotonic_nanos();
+        let received = connection.since;
         self.active += 1;
         let known = Known {
             past: &mut self.past,
             library: &self.library,
+            only: self.only,
             held: self.held,
         };
         let answer = routes::answer(request, received, known);
@@ -285,6 +315,7 @@ impl Worker {
         self.active -= 1;
         self.held -= play.size();
         connection.stale = play.leaves_stale();
+        connection.since = monotonic_nanos();
         let goes_on = end == End::Done && play.keeps();
         if let Some(record) = play.into_record(end) {
             keeper.enter(record);

@@ -206,6 +206,7 @@ pub(super) fn row_of(trace: Trace) -> (Row, Judged) {
         open: 0,
         unmatched: 0,
         gaps: Vec::new(),
+        ceiling: None,
     };
     let load = Load {
         kind: Loop::Closed,

@@ -2,6 +2,7 @@
 
 mod audit;
 mod claim;
+mod client;
 mod exact;
 mod faults;
 mod faults_net;

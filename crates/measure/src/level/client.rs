@@ -27,6 +27,18 @@ pub struct Client {
     pub stamps: Stamps,
     /// Times a worker waited for the record file.
     pub recorder_waits: Option<u64>,
+    /// The most chunks a second that this client takes in, where it was measured before the run.
+    pub ceiling: Option<u64>,
+    /// Chunks a second that arrived in the window, as a share of that.
+    pub ceiling_share: Option<f64>,
+    /// The latest beat of a worker's heart behind its planned instant, in seconds.
+    pub beat_late_max: Option<f64>,
+    /// The 99th percentile of the beats' lateness, in seconds, of the worker that fared worst.
+    pub beat_late_p99: Option<f64>,
+    /// Processor time of the busiest worker over the level's wall time.
+    pub busy_share: Option<f64>,
+    /// Time that a worker was ready and had no processor, over the level's wall time; the worst.
+    pub waited_share: Option<f64>,
 }
 
 pub(super) fn figures(scene: &Scene<'_>) -> Client {
@@ -71,19 +83,38 @@ pub(super) fn figures(scene: &Scene<'_>) -> Client {
             }
         });
     let end = scene.level.end.as_ref();
+    let workers = end.and_then(|end| end.workers);
+    let of_wall = |length: Length| {
+        let wall = end.map(|end| end.wall.as_secs_f64());
+        let wall = wall.filter(|wall| *wall > 0.0)?;
+        Some(length.as_secs_f64() / wall)
+    };
     Client {
         read_lag,
         read_lag_bound,
         send_lag: send_lag(scene),
-        cpu_share: end.and_then(|end| {
-            let wall = Some(end.wall.as_secs_f64()).filter(|wall| *wall > 0.0)?;
-            Some(end.cpu?.as_secs_f64() / wall)
-        }),
+        cpu_share: end.and_then(|end| of_wall(end.cpu?)),
         bundled_arrivals: arrivals().filter(|arrival| arrival.client_bundled).count() as u64,
         arrivals: count,
         stamps,
         recorder_waits: end.map(|end| end.recorder_waits),
+        ceiling: scene.level.ceiling,
+        ceiling_share: ceiling_share(scene),
+        beat_late_max: workers.map(|workers| workers.late_max.as_secs_f64()),
+        beat_late_p99: workers.map(|workers| workers.late_p99.as_secs_f64()),
+        busy_share: workers.and_then(|workers| of_wall(workers.cpu?)),
+        waited_share: workers.and_then(|workers| of_wall(workers.waited?)),
     }
+}
+
+/// How much of what this client could take in the window brought.
+fn ceiling_share(scene: &Scene<'_>) -> Option<f64> {
+    let (ceiling, window) = (scene.level.ceiling?, scene.window.as_ref()?);
+    let length = window.interval.length().as_secs_f64();
+    let all = scene.level.requests.iter().flat_map(|r| &r.arrivals);
+    let inside = all.filter(|arrival| window.holds(arrival.at));
+    let chunks: u64 = inside.map(|arrival| arrival.chunks).sum();
+    (length > 0.0 && ceiling > 0).then(|| chunks as f64 / length / ceiling as f64)
 }
 
 fn send_lag(scene: &Scene<'_>) -> Dist {

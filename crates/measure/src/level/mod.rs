@@ -1,6 +1,7 @@
 //! Owns the figures of one load level: every number of a page's row, with its basis.
 
 mod client;
+mod doubts;
 mod end_to_end;
 mod latency;
 pub(crate) mod streams;

@@ -16,6 +16,8 @@ use crate::window;
 
 /// Fewest ok requests of a valid level.
 const LEAST_OK: u64 = 6;
+/// The share of this client's own ceiling up to which its numbers are taken for the server's.
+const HALF: f64 = 0.5;
 
 /// Whether a level's numbers may be used.
 #[derive(Debug, Clone, Serialize)]
@@ -82,6 +84,7 @@ pub(super) fn of(
     stream_warnings(scene, requests, &mut warnings);
     gap_warnings(scene, system, &mut warnings);
     edge_warning(scene, system, &mut warnings);
+    super::doubts::of(client, &mut warnings);
     (
         Verdict {
             valid: reasons.is_empty(),
@@ -184,6 +187,18 @@ fn client_limited(
         let text = format!(
             "this client may have read up to {:.1} ms late at p99, and its stamps are clock reads",
             lag * 1e3
+        );
+        reasons.push(Remark {
+            code: "client_limited",
+            text,
+        });
+    }
+    if let (Some(share), Some(ceiling)) = (client.ceiling_share, client.ceiling)
+        && share > HALF
+    {
+        let text = format!(
+            "{:.0} % of what this client can take in arrived; it took in {ceiling} chunks a second at most before the run, and above half of that it may bend what it measures",
+            share * 100.0
         );
         reasons.push(Remark {
             code: "client_limited",

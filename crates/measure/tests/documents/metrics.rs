@@ -45,6 +45,7 @@ fn the_burst_is_as_the_document_says() {
         open: 0,
         unmatched: 0,
         gaps: Vec::new(),
+        ceiling: None,
     };
     let load = Load {
         kind: Loop::Closed,

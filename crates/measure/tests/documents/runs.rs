@@ -5,7 +5,7 @@ use measure::basis::Loop;
 use measure::judge::Guards;
 use measure::plan::{LevelPlan, Stop, Warmup};
 use measure::record::{
-    FORMAT, Footer, Header, Lead, LevelEnd, Line, Note, Reader, Run, Sent, StampMode,
+    FORMAT, Footer, Header, Lead, LevelEnd, Line, Note, Reader, Run, SelfCheck, Sent, StampMode,
 };
 use measure::report::{self, Report};
 use measure::time::{Instant, Length};
@@ -124,6 +124,7 @@ pub fn header(levels: Vec<LevelPlan>) -> Header {
         output_tokens: "128".into(),
         plan_hash: "5f1c".into(),
         vocabulary: None,
+        self_check: SelfCheck::NotDue,
         levels,
         lead: Lead::System,
         settings: [("timeout".to_owned(), "60 s".to_owned())].into(),
@@ -151,6 +152,7 @@ impl File {
             suspends: 0,
             recorder_waits: 0,
             interrupted: false,
+            workers: None,
         };
         File {
             ends: levels.iter().map(end).collect(),

@@ -155,6 +155,7 @@ impl Side {
             suspends: 0,
             recorder_waits: self.shared.recorder.take_waits(),
             interrupted,
+            workers: None,
         }));
         issued
     }

@@ -4,7 +4,7 @@ use measure::api::Api;
 use measure::basis::{Load, Loop};
 use measure::judge::{Guards, judge};
 use measure::plan::{LevelPlan, Stop, Warmup};
-use measure::record::{FORMAT, Footer, Header, Lead, Level, LevelEnd, Run, StampMode};
+use measure::record::{FORMAT, Footer, Header, Lead, Level, LevelEnd, Run, SelfCheck, StampMode};
 use measure::report::{Report, build};
 use measure::rows::{Row, rows};
 use measure::time::{Instant, Length};
@@ -136,10 +136,12 @@ pub fn of(index: u32, streams: u32, traces: Vec<Trace>, last: u64) -> Level {
             suspends: 0,
             recorder_waits: 0,
             interrupted: false,
+            workers: None,
         }),
         open: 0,
         unmatched: 0,
         gaps: Vec::new(),
+        ceiling: None,
     }
 }
 
@@ -168,6 +170,7 @@ pub fn run(levels: Vec<Level>) -> Run {
             output_tokens: "64".into(),
             plan_hash: "0".into(),
             vocabulary: None,
+            self_check: SelfCheck::NotDue,
             levels: levels.iter().map(|level| level.plan).collect(),
             lead: Lead::System,
             settings: std::collections::BTreeMap::new(),
