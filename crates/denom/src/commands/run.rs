@@ -8,6 +8,7 @@ use measure::plan::{LevelPlan, Stop, Warmup};
 use measure::prompt::{Given, Prompts};
 use measure::record::{Line, Note, Run};
 use measure::report;
+use measure::schedule::Schedule;
 use measure::time::Length;
 
 use super::discover::{Found, discover};
@@ -96,7 +97,7 @@ pub fn measure(
         .transpose()?;
     let (recorder, writer) = recorder::start(opened, clock)
         .map_err(|error| Failure::local(format!("no recorder could be started: {error}")))?;
-    let repeats = job.prompts.repeats(requests(&config.levels));
+    let repeats = job.prompts.repeats(requests(&config.levels, config.seed));
     recorder.record(Line::Header(Box::new(header)));
     if let Some((length, looks)) = waited {
         recorder.record(Line::Note(Note {
@@ -208,9 +209,12 @@ pub(super) fn job(config: &Config, found: Found, clock: RunClock, name: &str) ->
     }
 }
 
-/// Requests that the levels plan, warm-up included; those of a level by time are not known.
-fn requests(levels: &[LevelPlan]) -> u64 {
+/// Requests that the levels plan, warm-up included; those of a closed loop by time are not known.
+fn requests(levels: &[LevelPlan], seed: u64) -> u64 {
     let of = |level: &LevelPlan| {
+        if let Some(schedule) = Schedule::of(level, seed) {
+            return schedule.offsets().len() as u64;
+        }
         let warm = match level.warmup {
             Warmup::Requests(n) => n,
             Warmup::Duration(_) => 0,
@@ -271,6 +275,43 @@ pub fn out(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// A level's load in words.
+fn load(level: &LevelPlan) -> String {
+    match level.arrivals {
+        None => format!("concurrency {}", level.streams),
+        Some(arrivals) => format!(
+            "{} requests a second, {} arrivals, at most {} in flight",
+            level.target_milli as f64 / 1e3,
+            arrivals.name(),
+            level.streams
+        ),
+    }
+}
+
+/// Of an open loop, what its seed made of the plan: how many requests, and when the first ones go.
+fn planned(level: &LevelPlan, seed: u64) -> String {
+    let Some(schedule) = Schedule::of(level, seed) else {
+        return String::new();
+    };
+    let seconds = |at: &Length| format!("{:.3}", at.as_secs_f64());
+    let offsets = schedule.offsets();
+    let first: Vec<String> = offsets.iter().take(SHOWN_OFFSETS).map(seconds).collect();
+    format!(
+        "\n    {} requests in all, planned at {}{} s; the last at {} s",
+        offsets.len(),
+        first.join(", "),
+        if offsets.len() > SHOWN_OFFSETS {
+            ", …"
+        } else {
+            ""
+        },
+        offsets.last().map_or_else(|| "–".into(), seconds)
+    )
+}
+
+/// Planned instants of a level that a dry run shows.
+const SHOWN_OFFSETS: usize = 6;
+
 /// Prints the plan, its cost and one request.
 fn dry_run(config: &Config, clock: RunClock) -> Result<u8, Failure> {
     use std::net::{Ipv4Addr, SocketAddr};
@@ -308,11 +349,12 @@ fn dry_run(config: &Config, clock: RunClock) -> Result<u8, Failure> {
             Warmup::Duration(length) => length.to_string(),
         };
         text.push_str(&format!(
-            "  concurrency {}: {stop}, after a warm-up of {warm}\n",
-            level.streams
+            "  {}: {stop}, after a warm-up of {warm}{}\n",
+            load(level),
+            planned(level, config.seed)
         ));
     }
-    let all = requests(&config.levels);
+    let all = requests(&config.levels, config.seed);
     let words = match &prompt.given {
         Given::Text(text) => text.len(),
         Given::Messages(turns) => turns.to_string().len(),

@@ -4,6 +4,7 @@ mod books;
 mod gate;
 mod holds;
 mod live;
+mod open;
 pub mod probe;
 mod request;
 mod shared;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use measure::basis::Loop;
 use measure::plan::LevelPlan;
 use measure::record::{Footer, Gap, GapKind, LevelEnd, Line, Note};
 use measure::time::Length;
@@ -29,7 +31,7 @@ pub use live::{Live, Shown};
 pub use request::body;
 pub use shared::{Form, Job};
 
-use shared::{LevelWork, Shared};
+use shared::{LevelWork, Shared, Totals};
 
 /// Streams that one worker carries before another core is used.
 const STREAMS_A_WORKER: u32 = 32;
@@ -134,13 +136,10 @@ async fn run_level(
             }
         }
     }
-    let (mut issued, mut in_flight) = (0, Length::ZERO);
+    let mut totals = Totals::default();
     for worker in workers {
         match worker.join() {
-            Ok(Ok((count, integral))) => {
-                issued += count;
-                in_flight += integral;
-            }
+            Ok(Ok(found)) => totals.add(found),
             Ok(Err(error)) => return Err(no_worker(&error)),
             Err(panic) => std::panic::resume_unwind(panic),
         }
@@ -148,8 +147,9 @@ async fn run_level(
     let at = clock.now();
     Ok(LevelEnd {
         index: plan.index,
-        issued,
-        in_flight,
+        issued: totals.issued,
+        in_flight: totals.in_flight,
+        planned: totals.planned,
         at,
         cpu: clock::cpu_time()
             .zip(cpu)
@@ -175,7 +175,7 @@ fn note_stall(shared: &Shared, level: u32, beat: measure::time::Instant) {
     }
 }
 
-type Joined = std::thread::JoinHandle<std::io::Result<(u64, Length)>>;
+type Joined = std::thread::JoinHandle<std::io::Result<Totals>>;
 
 /// One thread a core at most, with the streams dealt out evenly.
 fn start_workers(
@@ -183,6 +183,9 @@ fn start_workers(
     work: &Arc<LevelWork>,
     done: &mpsc::Sender<()>,
 ) -> std::io::Result<Vec<Joined>> {
+    if work.plan.kind == Loop::Open {
+        return Ok(vec![start_plan(shared, work.plan, done.clone())?]);
+    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let streams = work.plan.streams;
     let wanted = streams.div_ceil(STREAMS_A_WORKER).max(1);
@@ -201,6 +204,22 @@ fn start_workers(
                 })
         })
         .collect()
+}
+
+/// The thread that keeps to an open loop's plan; its workers are its own.
+fn start_plan(
+    shared: &Arc<Shared>,
+    plan: LevelPlan,
+    done: mpsc::Sender<()>,
+) -> std::io::Result<Joined> {
+    let shared = Arc::clone(shared);
+    std::thread::Builder::new()
+        .name("plan".into())
+        .spawn(move || {
+            let totals = open::run(&shared, plan);
+            drop(done);
+            totals
+        })
 }
 
 /// SIGINT, SIGTERM and SIGHUP, each of which asks the run to end.

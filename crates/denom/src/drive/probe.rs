@@ -335,6 +335,7 @@ impl Side {
             stream: 0,
             warmup: discard,
             start,
+            planned: None,
         }));
         let trace = request::begun(id, level, 0, discard, start, &prompt, job.keep_text);
         let mut trace = match failed {
@@ -403,6 +404,7 @@ impl Side {
             index: self.level,
             issued,
             in_flight,
+            planned: None,
             at,
             cpu: clock::cpu_time()
                 .zip(self.cpu)

@@ -8,8 +8,9 @@ use measure::api::{Api, LimitField};
 use measure::plan::{LevelPlan, Stop, Warmup};
 use measure::prompt::Prompts;
 use measure::record::Note;
+use measure::schedule::Fates;
 use measure::scrub::Scrub;
-use measure::time::Instant;
+use measure::time::{Instant, Length};
 use serde_json::{Map, Value};
 
 use super::gate::Gate;
@@ -248,6 +249,26 @@ impl LevelWork {
             Stop::Duration(length) => now.since_or_zero(from) < length,
         };
         left.then_some(Ticket { warmup: false })
+    }
+}
+
+/// What the books of a level, or of a part of it, come to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    /// Requests issued.
+    pub issued: u64,
+    /// The integral of requests in flight.
+    pub in_flight: Length,
+    /// What became of the plan of an open loop.
+    pub planned: Option<Fates>,
+}
+
+impl Totals {
+    /// Takes in what another part comes to.
+    pub fn add(&mut self, other: Totals) {
+        self.issued += other.issued;
+        self.in_flight += other.in_flight;
+        self.planned = self.planned.or(other.planned);
     }
 }
 

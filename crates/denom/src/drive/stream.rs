@@ -12,7 +12,7 @@ use measure::time::Length;
 use measure::trace::{self, Trace};
 
 use super::books::Books;
-use super::shared::{Form, LevelWork, Shared, Ticket};
+use super::shared::{Form, LevelWork, Shared, Ticket, Totals};
 use super::{note, request};
 use crate::clock::{Clock, RunClock};
 use crate::net::{Connection, Wake, connect::connect, wake::Worker};
@@ -25,12 +25,12 @@ const LONGEST_PAUSE: Length = Length::from_secs(1);
 /// Most bytes of the model's name in a sentence.
 const SHOWN_MODEL: usize = 200;
 
-/// Runs `streams` of a level on this thread; how many requests it issued, and its books' integral.
+/// Runs `streams` of a level on this thread; what its books come to.
 pub(super) fn run_all(
     shared: &Arc<Shared>,
     work: &Arc<LevelWork>,
     streams: &[u32],
-) -> std::io::Result<(u64, Length)> {
+) -> std::io::Result<Totals> {
     let worker = Worker::new(shared.job.clock)?;
     let books = Rc::new(RefCell::new(Books::open(shared.job.clock.now())));
     let wake = worker.wake().clone();
@@ -59,8 +59,12 @@ pub(super) fn run_all(
             }
         }
     });
-    let totals = books.borrow().totals();
-    Ok(totals)
+    let (issued, in_flight) = books.borrow().totals();
+    Ok(Totals {
+        issued,
+        in_flight,
+        planned: None,
+    })
 }
 
 /// How often a stream that is held back looks whether the run goes on at all.
@@ -138,18 +142,8 @@ impl Stream {
         if trace.connection.reused || self.shared.closes.load(Relaxed) {
             return;
         }
-        for _ in 0..SETTLE_LOOKS {
-            let Some(connection) = self.connection.as_mut() else {
-                return;
-            };
-            if !connection.is_open() {
-                if !self.shared.closes.swap(true, Relaxed) {
-                    let text = "the server closes each connection after its answer: each request had a new one";
-                    self.shared.note(note("no_keep_alive", text.into()));
-                }
-                return;
-            }
-            tokio::time::sleep(SETTLE_LOOK.into()).await;
+        if let Some(connection) = self.connection.as_mut() {
+            wait_for_close(&self.shared, connection).await;
         }
     }
 
@@ -199,6 +193,7 @@ impl Stream {
             stream,
             warmup,
             start,
+            planned: None,
         }));
         let mut trace = request::begun(id, level, stream, warmup, start, &prompt, job.keep_text);
         trace.prompt = trace.prompt.map(|text| job.scrub.apply(&text));
@@ -209,7 +204,7 @@ impl Stream {
         trace.warmup |= alone && refused_form(shared.form(), &trace).is_some();
         trace.finish = job.clock.now();
         self.books.borrow_mut().end(trace.finish);
-        self.count(&trace);
+        shared.live.count(&trace);
         shared.holds.learn(&trace);
         shared.recorder.record(Line::Ended(Box::new(trace.clone())));
         trace
@@ -245,16 +240,6 @@ impl Stream {
                 };
                 trace
             }
-        }
-    }
-
-    fn count(&self, trace: &Trace) {
-        let live = &self.shared.live;
-        live.ended.fetch_add(1, Relaxed);
-        live.level_ended.fetch_add(1, Relaxed);
-        live.chunks.fetch_add(trace.chunks(), Relaxed);
-        if matches!(outcome(trace), Outcome::Failed(_)) {
-            live.failed.fetch_add(1, Relaxed);
         }
     }
 
@@ -304,6 +289,20 @@ impl Stream {
             () = cancel.cancelled() => {}
         }
         self.pause = (self.pause + self.pause).min(LONGEST_PAUSE);
+    }
+}
+
+/// Waits a moment for a close after an answer, and remembers for the run that there was one.
+pub(super) async fn wait_for_close(shared: &Shared, connection: &mut Connection<RunClock>) {
+    for _ in 0..SETTLE_LOOKS {
+        if !connection.is_open() {
+            if !shared.closes.swap(true, Relaxed) {
+                let text = "the server closes each connection after its answer: each request had a new one";
+                shared.note(note("no_keep_alive", text.into()));
+            }
+            return;
+        }
+        tokio::time::sleep(SETTLE_LOOK.into()).await;
     }
 }
 

@@ -28,7 +28,10 @@ fn streams_and_counts(name: &str, run: &Run) {
     }
     let mut first: Vec<f64> = run.rows().iter().filter_map(|row| row.ttft_s()).collect();
     first.sort_by(f64::total_cmp);
-    println!("{name}: TTFT of {} requests, in s: {first:.3?}", first.len());
+    println!(
+        "{name}: TTFT of {} requests, in s: {first:.3?}",
+        first.len()
+    );
 }
 
 #[test]
@@ -47,7 +50,10 @@ fn a_gateway_that_translates_is_read_in_the_apis_it_speaks() {
     let bearer = format!("Authorization: Bearer {key}");
     for (api, path) in [
         ("anthropic", "/v1/messages"),
-        ("gemini", "/v1beta/models/smol:streamGenerateContent?alt=sse"),
+        (
+            "gemini",
+            "/v1beta/models/smol:streamGenerateContent?alt=sse",
+        ),
         ("openai-chat", "/v1/chat/completions"),
     ] {
         let ask = Ask::up_to("1", 6, OUTPUT_TOKENS);
@@ -62,6 +68,9 @@ fn a_gateway_that_translates_is_read_in_the_apis_it_speaks() {
             assert!(row.billed_tokens() <= OUTPUT_TOKENS, "{api}: {row}");
             assert!(!row.text().is_empty(), "{api}: {row}");
         }
-        assert!(!run.to_string().contains(&key), "{api}: the key is in the report");
+        assert!(
+            !run.to_string().contains(&key),
+            "{api}: the key is in the report"
+        );
     }
 }

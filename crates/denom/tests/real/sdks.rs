@@ -16,5 +16,9 @@ fn the_vendors_sdks_stream_from_every_api_of_the_simulated_server() {
     let output = parts::finished(&mut sdks);
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}");
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
