@@ -79,8 +79,9 @@ pub fn measure(
     to_file: bool,
     progress: &mut Progress,
 ) -> Result<Made, Failure> {
-    limits::ensure_open_files(config.most_streams())
-        .map_err(|error| Failure::usage(format!("{error}; nothing was sent")))?;
+    limits::ensure_open_files(config.most_streams()).map_err(|error| {
+        Failure::usage(format!("{error}{}; nothing was sent", which_flag(config)))
+    })?;
     let (found, waited) = found(config, clock)?;
     let name = run_name();
     let header = header(config, &found, clock, &name);
@@ -153,6 +154,16 @@ pub fn measure(
         file,
         unwritten,
     })
+}
+
+/// In an open loop streams are the most in flight, which a flag of its own lowers.
+fn which_flag(config: &Config) -> &'static str {
+    let most = config.most_streams();
+    let open = |level: &LevelPlan| level.arrivals.is_some() && u64::from(level.streams) == most;
+    match config.levels.iter().any(open) {
+        true => " with --max-in-flight",
+        false => "",
+    }
 }
 
 /// What the run needs to know of its endpoint, and how long and how often that was waited for.

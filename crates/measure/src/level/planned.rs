@@ -68,7 +68,7 @@ pub(super) fn started(scene: &Scene<'_>, reasons: &mut Vec<Remark>) {
         reasons.push(Remark {
             code: "load_not_held",
             text: format!(
-                "{} of {due} planned requests were started, below {STARTED_PERCENT} %: {} found the most of {} in flight",
+                "{} of {due} planned requests were started, below {STARTED_PERCENT} %: {} came while as many as allowed ({}) were in flight",
                 measured.started, measured.in_flight_limit, scene.level.plan.streams
             ),
         });

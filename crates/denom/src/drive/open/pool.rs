@@ -14,6 +14,8 @@ use crate::net::{ConnectError, Connection, Wake, connect::connect};
 
 /// The time between two looks for idle connections that the server has closed.
 const SWEEP: Length = Length::from_secs(1);
+/// Most idle connections that a worker keeps for use again.
+const MOST_IDLE: usize = 1_024;
 
 /// A connection that no request is on.
 pub(super) struct Idle {
@@ -144,6 +146,3 @@ impl Pool {
         }
     }
 }
-
-/// Most idle connections that a worker keeps for use again.
-const MOST_IDLE: usize = 1_024;

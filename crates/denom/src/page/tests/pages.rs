@@ -1,9 +1,13 @@
 //! Owns the tests of whole pages.
 
 use insta::assert_snapshot;
+use measure::basis::Loop;
 use measure::judge::Guards;
+use measure::plan::Arrivals;
 use measure::record::{Lead, Level};
 use measure::report::build;
+use measure::schedule::{Fate, Fates};
+use measure::time::Length;
 use measure::trace::Transport;
 
 use super::make::{Answer, BUFFERED, SHORT, STREAMED, answered, level, of, report, rows_of, run};
@@ -298,4 +302,30 @@ fn rows_without_a_rate_come_last_and_the_rest_by_rate() {
     let mixed = rows::select(rows_of(&failing()), rows::Order::Slowest(8));
     let known: Vec<_> = mixed.iter().map(|row| row.rate.is_some()).collect();
     assert!(known.is_sorted_by(|a, b| a >= b), "{known:?}");
+}
+
+#[test]
+fn an_open_loop_shows_its_plan_and_times_from_it() {
+    let planned = |id: u64| {
+        let mut trace = answered(id, 0, 0, 1_000 + id * 100, STREAMED);
+        trace.planned = trace.start - Length::from_micros(400);
+        trace
+    };
+    let mut level = of(0, 50, (0..40).map(planned).collect(), 6_000);
+    level.plan.kind = Loop::Open;
+    level.plan.arrivals = Some(Arrivals::Poisson);
+    level.plan.target_milli = 10_000;
+    let measured = Fate {
+        planned: 44,
+        started: 40,
+        in_flight_limit: 3,
+        stopped: 1,
+    };
+    if let Some(end) = &mut level.end {
+        end.planned = Some(Fates {
+            measured,
+            ..Fates::default()
+        });
+    }
+    assert_snapshot!(page::text(&report(vec![level]), WIDE), @"");
 }
