@@ -327,5 +327,31 @@ fn an_open_loop_shows_its_plan_and_times_from_it() {
             ..Fates::default()
         });
     }
-    assert_snapshot!(page::text(&report(vec![level]), WIDE), @"");
+    assert_snapshot!(page::text(&report(vec![level]), WIDE), @r"
+    http://localhost:8000/v1/chat/completions · tiny · openai-chat · open loop
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    target /     ok /    system  per stream   slow tail  share of 1   TTFT p50 s  TTFT tail   e2e p50 s
+    held         failed  tok/s   tok/s                                            s
+    ════════════════════════════════════════════════════════════════════════════════════════════════════
+    10 req/s /   40 / 0  478     50.0         p10 50.0   – [1]        0.200       p90 0.200   1.46
+    10.9
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    [1] there is no level at concurrency 1 to compare with
+    tokens      counted by the server
+    shapes      40 streamed
+    guards      a stream has at least 3 chunks in as many arrivals, over at least 0.200 s
+    per stream in flight: 43.8 tok/s (system rate over held concurrency)
+    input       512 tokens a request
+    stopped by  40 length
+
+    window      5.36 s, whole run, ramp and drain included (from 1.00 to 6.36 s)
+    plan        poisson arrivals, 40 of 44 planned requests started, not started: 3 in_flight_limit, 1
+                stopped; sent after its instant: p90 0.400 ms
+    from plan   TTFT p50 0.200 s, p90 0.200 s; end to end p50 1.46 s, p90 1.46 s
+    client lag  at least p99 30.0 µs, at most p99 80.0 µs
+    warning     at 10 req/s: there is no steady window: system figures are over the whole run, ramp and
+                drain included → --requests 45 would do
+    verdict     at 10 req/s: INVALID because 40 of 43 planned requests were started, below 99 %: 3 came
+                while as many as allowed (50) were in flight
+    ");
 }
