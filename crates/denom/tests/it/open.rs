@@ -1,5 +1,6 @@
 //! `denom run --rate` as a process: requests keep to the plan whatever the server does.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
@@ -229,7 +230,7 @@ fn a_run_that_is_stopped_says_how_much_of_its_plan_was_left() {
 }
 
 #[test]
-fn the_simulated_server_gets_every_planned_request_and_connections_are_used_again() {
+fn the_simulated_server_gets_every_planned_request_and_a_connection_carries_one_at_a_time() {
     let folder = Folder::new("open-sim");
     let file = folder.file("sim.jsonl");
     let server = Server::start(&Config::default()).expect("the server starts");
@@ -255,7 +256,14 @@ fn the_simulated_server_gets_every_planned_request_and_connections_are_used_agai
             50_000_000
         );
     }
-    assert!(requests.iter().all(|r| r["connection"]["dns"].is_null()));
+    // Of the requests on one connection each begins after the one before has ended, and the first
+    // alone is on a new one.
+    let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+    for request in &requests {
+        let before = last.insert(ns(request, "stream"), ns(request, "finish"));
+        assert_eq!(request["connection"]["reused"], before.is_some());
+        assert!(before.is_none_or(|end| end <= ns(request, "start")));
+    }
 }
 
 #[test]

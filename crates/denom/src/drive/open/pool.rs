@@ -85,8 +85,8 @@ impl Pool {
         }
     }
 
-    /// Opens a connection.
-    pub async fn open(&self) -> Result<Idle, ConnectError> {
+    /// Opens a connection that is to have this number.
+    pub async fn open(&self, number: u32) -> Result<Idle, ConnectError> {
         let job = &self.shared.job;
         let opened = connect(&job.target, &job.connect, &job.clock, &self.wake).await;
         self.failing.set(opened.is_err());
@@ -100,7 +100,7 @@ impl Pool {
         Ok(Idle {
             connection,
             how,
-            number: self.number(),
+            number,
         })
     }
 
@@ -124,7 +124,7 @@ impl Pool {
             let pool = Rc::clone(self);
             self.opening.set(self.opening.get() + 1);
             tokio::task::spawn_local(async move {
-                let opened = pool.open().await;
+                let opened = pool.open(pool.number()).await;
                 pool.opening.set(pool.opening.get().saturating_sub(1));
                 if let Ok(idle) = opened {
                     // Under those that have carried an answer: they are known to work.

@@ -58,11 +58,7 @@ pub(super) fn run(
         duty,
     });
     worker.run(async {
-        if !sender.duty.shared.is_stopping() {
-            for opening in sender.pool.top_up() {
-                reap(opening.await);
-            }
-        }
+        sender.make_ready().await;
         drop(ready);
         let mut requests = JoinSet::new();
         while let Some(dispatch) = queue.recv().await {
@@ -102,6 +98,17 @@ struct Sender {
 }
 
 impl Sender {
+    /// Opens the spare connections, unless the run is to end meanwhile.
+    async fn make_ready(&self) {
+        let cancel = self.duty.shared.endings.cancel();
+        for opening in self.pool.top_up() {
+            tokio::select! {
+                opened = opening => reap(opened),
+                () = cancel.cancelled() => return,
+            }
+        }
+    }
+
     async fn request(self: Rc<Self>, dispatch: Dispatch) {
         let shared = &self.duty.shared;
         let clock = shared.job.clock;
@@ -158,7 +165,7 @@ impl Sender {
         let shared = &self.duty.shared;
         let mut idle = match idle {
             Some(idle) => idle,
-            None => match self.open().await {
+            None => match self.open(trace.stream).await {
                 Ok(Some(idle)) => idle,
                 Ok(None) => {
                     trace.transport = match shared.endings.is_drain() {
@@ -193,9 +200,9 @@ impl Sender {
     }
 
     /// A connection for a request that found none ready; none if the run is cut off meanwhile.
-    async fn open(&self) -> Result<Option<Idle>, ConnectError> {
+    async fn open(&self, number: u32) -> Result<Option<Idle>, ConnectError> {
         tokio::select! {
-            opened = self.pool.open() => opened.map(Some),
+            opened = self.pool.open(number) => opened.map(Some),
             () = self.duty.shared.endings.cancel().cancelled() => Ok(None),
         }
     }
