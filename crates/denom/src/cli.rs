@@ -583,7 +583,7 @@ pub struct RunArgs {
         help_heading = "Load"
     )]
     pub concurrency: Concurrency,
-    /// Requests a second, one level each: an open loop, which waits for no answer [2,5/s]
+    /// Requests a second, one level each: an open loop, which waits for no answer, such as 2,5/s
     #[arg(
         long,
         value_name = "LIST",
