@@ -114,7 +114,7 @@ fn a_steady_level_is_what_hand_and_paper_say() {
     // From the end of the slowest first request to the first stream's last end: 0.9 s to 6.9 s.
     assert_eq!(
         level["window"],
-        json!({"rule": "steady", "start_s": 0.9, "end_s": 6.9})
+        json!({"rule": "steady", "paused_s": 0.0, "start_s": 0.9, "end_s": 6.9})
     );
     // In flight for 0.9 of each second of the six, on both streams.
     assert_eq!(level["load"]["held"], 1.8);
@@ -231,7 +231,7 @@ fn the_window_waits_for_the_last_first_end_and_ends_with_the_first_last_one() {
     }));
     assert_eq!(
         level["window"],
-        json!({"rule": "steady", "start_s": 1.4, "end_s": 6.9})
+        json!({"rule": "steady", "paused_s": 0.0, "start_s": 1.4, "end_s": 6.9})
     );
     // First stream: 7 of round 1 (from 1.42 s), 44 of rounds 2 to 5, 10 of round 6. Second: the last
     // of round 0 (at 1.4 s), 55 of rounds 1 to 5, 4 of round 6 (to 6.84 s).

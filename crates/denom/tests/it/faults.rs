@@ -214,7 +214,13 @@ fn on_socket(server: &Running, folder: &Folder, entry: &Entry, dialect: Dialect)
     let said = String::from_utf8_lossy(&run.stderr).into_owned();
     let Ok(page) = serde_json::from_slice::<Value>(&run.stdout) else {
         // The first answer ended the run: nothing of it may be shown as a result.
-        let refused = ["http_error", "protocol_error", "decode_error"].contains(&entry.outcome);
+        let refused = [
+            "http_error",
+            "protocol_error",
+            "decode_error",
+            "limit_exceeded",
+        ]
+        .contains(&entry.outcome);
         let ended = run.status.code() == Some(3) && refused;
         return (!ended)
             .then(|| format!("exit {:?}: {said}", run.status))

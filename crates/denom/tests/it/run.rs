@@ -85,7 +85,8 @@ fn one(server: &Running, folder: &Folder, model: &str, more: &[&str]) -> (Value,
     arguments.extend(["--warmup", "0", "--output-tokens", "64", "-q", "-o", &file]);
     arguments.extend(more);
     let output = denom(&arguments);
-    assert!(matches!(code(&output), Some(3 | 4)), "{model}: {output:?}");
+    // A machine that is busy with other tests may make this client the limit: 5.
+    assert!(matches!(code(&output), Some(3..=5)), "{model}: {output:?}");
     let rows = json(&denom(&["report", &file, "--rows", "--format", "json"]));
     (rows["rows"][0].clone(), file)
 }

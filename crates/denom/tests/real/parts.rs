@@ -131,6 +131,10 @@ pub fn measure_at(name: &str, url: &str, flags: &[&str], ask: &Ask) -> Run {
         "--format",
         "json",
     ]);
+    // As a baseline it would end after a minute, however few answers a busy machine has made by then.
+    if ask.concurrency == "1" {
+        run.arg("--no-baseline");
+    }
     run.args(flags).args([
         "--requests",
         &ask.requests.to_string(),

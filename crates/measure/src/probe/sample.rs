@@ -126,6 +126,14 @@ impl Sample {
         10 * late.map(|arrival| arrival.chunks).sum::<u64>() > self.chunks()
     }
 
+    /// Whether content came over at least half of the time the answer took, and its first quarter
+    /// in the first half of that.
+    pub fn is_spread(&self) -> bool {
+        let early = self.quarter.less(self.first).nanos();
+        let (spread, total) = (self.spread.nanos(), self.total.nanos());
+        early <= spread / 2 && spread >= total / 2
+    }
+
     /// Whether at least three quarters of the content came in one bundle, or all of it within the
     /// last tenth of the time it took.
     pub fn is_burst(&self) -> bool {

@@ -308,6 +308,23 @@ fn each_way_of_holding_back_is_told() {
 }
 
 #[test]
+fn a_server_whose_speed_varies_by_half_is_told_all_the_same() {
+    for (hop, kind) in [(Hop::None, "streams"), (Hop::HoldsAll, "buffers")] {
+        let wild = World {
+            speeds: 0.5,
+            wait: 0.05,
+            ..with(hop)
+        };
+        let found = kinds(wild, 30);
+        assert!(found.get(kind) >= Some(&28), "{found:?}");
+        let other = found
+            .keys()
+            .all(|name| [kind, "cannot_tell"].contains(name));
+        assert!(other, "{found:?}");
+    }
+}
+
+#[test]
 fn bundles_have_their_size_and_their_time() {
     let sized = with(Hop::Size(4_096)).experiment(3);
     let bytes = sized.paths[0].verdict.bundle_bytes.expect("a size");

@@ -146,12 +146,13 @@ pub fn verdict(samples: &[Sample], lengthened: &Lengthened, fits: Option<&Fits>)
         return bundled(samples, &bundling);
     }
     let quarter = fits.quarter_share;
-    if fits.share[1] < STREAMS_BELOW && quarter[1] < QUARTER_BELOW {
+    // Where service varies so much that the quarter is known badly, each long answer shows it.
+    let longest = || samples.iter().filter(|sample| sample.group == 2);
+    let spread = 2 * longest().filter(|s| s.is_spread()).count() > longest().count();
+    if fits.share[1] < STREAMS_BELOW && (quarter[1] < QUARTER_BELOW || spread) {
         return plain(Kind::Streams, streams_text(fits));
     }
-    let bursts = samples.iter().filter(|s| s.group == 2 && s.is_burst());
-    let longest = samples.iter().filter(|s| s.group == 2).count();
-    let burst = 2 * bursts.count() > longest;
+    let burst = 2 * longest().filter(|s| s.is_burst()).count() > longest().count();
     let held = fits.share[0] > HOLDS_ABOVE || quarter[0] > QUARTER_BELOW;
     if held && burst {
         if hides(samples) {

@@ -125,7 +125,7 @@ pub(super) const PLAIN: &[Entry] = &[
     Entry::new("reasoning-summary", "three quarters reasoning, of which a summary is shown", paced::summary)
         .row(14).only(SUMMING).flags(&["hidden_reasoning"]).brings(SUMMARY),
     Entry::new("hidden-reasoning", "64 of 78 tokens are reasoning that is not shown", paced::hidden)
-        .row(14).only(COUNTED).shape("buffered").flags(&["hidden_reasoning"]).brings(VISIBLE),
+        .row(14).only(COUNTED).flags(&["hidden_reasoning"]).brings(VISIBLE),
     Entry::new("tool", "a tool call whose arguments are the tokens", paced::tool).only(CALLING)
         .buffered_in(&[GeminiSse, GeminiArray, OllamaChat]),
     Entry::new("refusal", "the answer is a refusal", paced::refusal).only(&[OpenaiChat, OpenaiResponses]),
