@@ -11,7 +11,7 @@ use measure::prompt::Lengths;
 use crate::commands::audit::AuditArgs;
 use crate::commands::claim::StreamsFlag;
 use crate::commands::serve::ServeArgs;
-use crate::config::values::{Concurrency, Requests, Time, WarmupFlag};
+use crate::config::values::{Concurrency, InFlight, Rates, Requests, Time, WarmupFlag};
 
 /// Measures LLM serving honestly: every rate with its denominator
 #[derive(Debug, Parser)]
@@ -116,6 +116,15 @@ pub enum On429 {
     None,
     /// All requests pause for as long as the server asks, an hour at most
     Pause,
+}
+
+/// How the planned instants of an open loop lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsName {
+    /// Exponential gaps, as of users who know nothing of each other
+    Poisson,
+    /// Equally far apart
+    Constant,
 }
 
 /// Flags of `denom demo`.
@@ -574,6 +583,32 @@ pub struct RunArgs {
         help_heading = "Load"
     )]
     pub concurrency: Concurrency,
+    /// Requests a second, one level each: an open loop, which waits for no answer, such as 2,5/s
+    #[arg(
+        long,
+        value_name = "LIST",
+        conflicts_with = "concurrency",
+        help_heading = "Load"
+    )]
+    pub rate: Option<Rates>,
+    /// How the requests of --rate lie in time
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = ArrivalsName::Poisson,
+        requires = "rate",
+        help_heading = "Load"
+    )]
+    pub arrivals: ArrivalsName,
+    /// Most requests of --rate in flight; what would be more is not sent, and counted
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1000",
+        requires = "rate",
+        help_heading = "Load"
+    )]
+    pub max_in_flight: InFlight,
     /// Do not put concurrency 1 in front
     #[arg(long, help_heading = "Load")]
     pub no_baseline: bool,
@@ -586,7 +621,7 @@ pub struct RunArgs {
         help_heading = "Load"
     )]
     pub baseline_requests: Requests,
-    /// Requests a level [default: 6 a stream, at least 12]
+    /// Requests a level [default: 6 a stream, or 30 s of --rate, at least 12]
     #[arg(
         long,
         value_name = "N",
@@ -600,7 +635,7 @@ pub struct RunArgs {
     /// Do not measure this client's own ceiling before a level of 64 streams or more
     #[arg(long, help_heading = "Load")]
     pub no_self_check: bool,
-    /// Requests or time before the measurement [default: one request a stream]
+    /// Requests or time before the measurement [default: one request a stream, or 5 s of --rate]
     #[arg(long, value_name = "N|TIME", help_heading = "Load")]
     pub warmup: Option<WarmupFlag>,
 

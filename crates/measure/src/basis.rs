@@ -28,7 +28,8 @@ impl Scope for PerStream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// From the instant every stream ended its first request until the first found none left.
+    /// From the instant every stream ended its first request until the first found none left; in an
+    /// open loop from the first planned instant after the warm-up until the last.
     Steady,
     /// From the first `sent` to the last `end`: ramp and drain included.
     Run,

@@ -23,6 +23,7 @@ pub mod rate;
 pub mod record;
 pub mod report;
 pub mod rows;
+pub mod schedule;
 pub mod scrub;
 pub mod stamp;
 pub mod stated;

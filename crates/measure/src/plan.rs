@@ -25,6 +25,26 @@ pub enum Warmup {
     Duration(Length),
 }
 
+/// How the planned instants of an open loop lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// As of many users who know nothing of each other: exponential gaps, by the seed.
+    Poisson,
+    /// Equally far apart.
+    Constant,
+}
+
+impl Arrivals {
+    /// `poisson` or `constant`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Arrivals::Poisson => "poisson",
+            Arrivals::Constant => "constant",
+        }
+    }
+}
+
 /// One level of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelPlan {
@@ -34,6 +54,9 @@ pub struct LevelPlan {
     pub kind: Loop,
     /// The target in thousandths: of streams, or of requests a second.
     pub target_milli: u64,
+    /// How planned instants lie; `None` in a closed loop, which has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// Streams to use: the concurrency in a closed loop, the most in flight in an open one.
     pub streams: u32,
     /// It is there for others to be compared with.
@@ -78,6 +101,7 @@ pub fn closed(want: &Closed) -> Vec<LevelPlan> {
             index: levels.len() as u32,
             kind: Loop::Closed,
             target_milli: u64::from(streams) * 1_000,
+            arrivals: None,
             streams,
             baseline,
             stop: if baseline {
@@ -104,6 +128,53 @@ pub fn closed(want: &Closed) -> Vec<LevelPlan> {
         add(streams, false);
     }
     levels
+}
+
+/// Time that an open level's requests are planned over unless the user says otherwise.
+const OPEN_SPAN_S: u64 = 30;
+/// Time that its warm-up is planned over unless the user says otherwise.
+const OPEN_WARMUP_S: u64 = 5;
+
+/// What the user wants of the open-loop levels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    /// Requests a second of each level in order, in thousandths.
+    pub rates_milli: Vec<u64>,
+    /// How the planned instants lie.
+    pub arrivals: Arrivals,
+    /// The most requests in flight.
+    pub most_in_flight: u32,
+    /// When a level stops; by default after what its rate sends in 30 s, at least twelve requests.
+    pub stop: Option<Stop>,
+    /// By default what its rate sends in 5 s, at least one request.
+    pub warmup: Option<Warmup>,
+    /// The first level's position in the run.
+    pub first_index: u32,
+}
+
+/// Open-loop levels, in the order of their rates.
+pub fn open(want: &Open) -> Vec<LevelPlan> {
+    let sent_in = |milli: u64, seconds: u64| milli.saturating_mul(seconds).div_ceil(1_000);
+    let level = |(index, milli): (u32, &u64)| {
+        let usual = Stop::Requests(sent_in(*milli, OPEN_SPAN_S).max(LEAST_REQUESTS));
+        LevelPlan {
+            index,
+            kind: Loop::Open,
+            target_milli: *milli,
+            arrivals: Some(want.arrivals),
+            streams: want.most_in_flight,
+            baseline: false,
+            stop: want.stop.unwrap_or(usual),
+            warmup: want
+                .warmup
+                .unwrap_or(Warmup::Requests(sent_in(*milli, OPEN_WARMUP_S).max(1))),
+            limit: None,
+        }
+    };
+    (want.first_index..)
+        .zip(&want.rates_milli)
+        .map(level)
+        .collect()
 }
 
 fn shorter(stop: Stop, most: u64) -> Stop {
@@ -169,6 +240,35 @@ mod tests {
             [
                 (1, true, Stop::Requests(12)),
                 (16, false, Stop::Requests(96))
+            ]
+        );
+    }
+
+    #[test]
+    fn open_levels_follow_the_baseline_and_plan_half_a_minute() {
+        let levels = open(&Open {
+            rates_milli: vec![2_000, 250],
+            arrivals: Arrivals::Poisson,
+            most_in_flight: 100,
+            stop: None,
+            warmup: None,
+            first_index: 1,
+        });
+        let outline: Vec<_> = levels
+            .iter()
+            .map(|l| (l.index, l.kind, l.target_milli, l.stop, l.warmup))
+            .collect();
+        assert_eq!(
+            outline,
+            [
+                (
+                    1,
+                    Loop::Open,
+                    2_000,
+                    Stop::Requests(60),
+                    Warmup::Requests(10)
+                ),
+                (2, Loop::Open, 250, Stop::Requests(12), Warmup::Requests(2)),
             ]
         );
     }

@@ -132,9 +132,9 @@ impl<U: Unit, S: Scope, M: Metric> Rate<U, S, M> {
         product(&self.count, &other.basis).cmp(&product(&other.count, &self.basis))
     }
 
-    /// This rate over `other`. Unit, scope and metric agree by type; that the loops are of one
-    /// kind and the intervals chosen by rules that may stand together is checked here, and
-    /// `may_differ` names what the comparison is about.
+    /// This rate over `other`. Unit, scope and metric agree by type; that the intervals were chosen
+    /// by rules that may stand together is checked here, and so is the load, its loop included,
+    /// unless `may_differ` says that the comparison is about it.
     ///
     /// ```
     /// use measure::{basis::*, count::*, rate::*, time::Length};
@@ -183,7 +183,8 @@ impl<U: Unit, S: Scope, M: Metric> Rate<U, S, M> {
     /// ```
     pub fn over(&self, other: &Self, may_differ: MayDiffer) -> Result<Share, Mismatch> {
         let (here, there) = (self.basis.load(), other.basis.load());
-        if here.kind != there.kind {
+        // Which loop it was is a part of the load.
+        if may_differ == MayDiffer::Nothing && here.kind != there.kind {
             return Err(Mismatch::LoopKind);
         }
         if may_differ == MayDiffer::Nothing && here.target_milli != there.target_milli {

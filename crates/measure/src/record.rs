@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::Api;
 use crate::judge::{Flag, Guards, Judged, judge};
 use crate::plan::LevelPlan;
+use crate::schedule::Fates;
 use crate::time::{Instant, Length};
 use crate::trace::Trace;
 
@@ -172,6 +173,9 @@ pub struct Sent {
     pub warmup: bool,
     /// The driver's clock read when it took the request up.
     pub start: Instant,
+    /// When the plan wanted it sent, in an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<Instant>,
 }
 
 /// What the driver itself counted over a level: the other side of the books.
@@ -183,6 +187,9 @@ pub struct LevelEnd {
     pub issued: u64,
     /// The driver's running integral of requests in flight over time.
     pub in_flight: Length,
+    /// What became of the planned requests of an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<Fates>,
     /// When it ended.
     pub at: Instant,
     /// Processor time of this process during the level.
@@ -505,6 +512,7 @@ impl Reader {
         for sent in open {
             let mut trace = Trace::begun(sent.id, sent.level, sent.stream, sent.warmup, sent.start);
             (trace.sent, trace.finish) = (Some(sent.start), last);
+            trace.planned = sent.planned.unwrap_or(sent.start);
             let level = self.level(sent.level)?;
             level.open += 1;
             level

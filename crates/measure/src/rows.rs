@@ -39,6 +39,8 @@ pub struct Row {
     pub reasons: Vec<&'static str>,
     /// Remarks.
     pub flags: Vec<&'static str>,
+    /// When the plan of an open loop wanted it sent, from the run's origin.
+    pub planned_s: Option<f64>,
     /// When it was sent, from the run's origin.
     pub sent_s: Option<f64>,
     /// Total duration.
@@ -107,6 +109,10 @@ pub fn rows(level: &crate::record::Level, load: Load) -> Vec<Row> {
         .collect()
 }
 
+fn since_origin(at: Instant) -> f64 {
+    at.since_or_zero(Instant::ORIGIN).as_secs_f64()
+}
+
 fn row(request: &Judged, load: Load) -> Row {
     let trace = &request.trace;
     let ok = request.outcome == Outcome::Ok;
@@ -128,9 +134,8 @@ fn row(request: &Judged, load: Load) -> Row {
         shape: request.shape.map(Shape::name),
         reasons: request.reasons.iter().map(|reason| reason.name()).collect(),
         flags: request.flags.iter().map(|flag| flag.name()).collect(),
-        sent_s: trace
-            .sent
-            .map(|sent| sent.since_or_zero(Instant::ORIGIN).as_secs_f64()),
+        planned_s: (load.kind == Loop::Open).then(|| since_origin(trace.planned)),
+        sent_s: trace.sent.map(since_origin),
         e2e_s: from_sent(trace.end).filter(|_| ok),
         ttft_s: from_sent(trace.first_content).filter(|_| supports),
         first_content_seen_s: from_sent(trace.first_content),

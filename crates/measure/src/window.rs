@@ -1,9 +1,9 @@
 //! Owns the window of a level: which stretch of time counts, and how much load was held in it.
 
-use crate::basis::{Interval, Rule};
+use crate::basis::{Interval, Loop, Rule};
 use crate::judge::{Judged, Outcome};
 use crate::plan::LevelPlan;
-use crate::record::Gap;
+use crate::record::{Gap, Level};
 use crate::time::{Instant, Length};
 
 /// A steady window must be this many times the median end-to-end latency.
@@ -60,15 +60,37 @@ impl<'a> Window<'a> {
 }
 
 /// The window of a level, by the model's rule, or none where nothing was sent.
-pub fn choose<'a>(requests: &[Judged], plan: &LevelPlan, pauses: &'a [Gap]) -> Option<Window<'a>> {
-    match steady(requests, plan, pauses) {
-        Some(window) => Some(window),
-        None => whole_run(requests, pauses),
-    }
+pub fn choose<'a>(level: &Level, pauses: &'a [Gap]) -> Option<Window<'a>> {
+    let requests = &level.requests;
+    let ends = match level.plan.kind {
+        Loop::Closed => all_busy(requests, &level.plan),
+        Loop::Open => on_plan(requests, level.end.is_none()),
+    };
+    let steady = || {
+        let (start, end) = ends?;
+        let window = Window::between(start, end, Rule::Steady, pauses)?;
+        let least = median_e2e(requests)?.nanos().saturating_mul(STEADY_MEDIANS);
+        (window.interval.length().nanos() >= least).then_some(window)
+    };
+    steady().or_else(|| whole_run(requests, pauses))
 }
 
-/// From the instant every stream has ended its first request until the first finds none left.
-fn steady<'a>(requests: &[Judged], plan: &LevelPlan, pauses: &'a [Gap]) -> Option<Window<'a>> {
+/// Open loop: from the first planned instant after the warm-up until the last one, or until the
+/// last record of a run that was cut short.
+fn on_plan(requests: &[Judged], cut_short: bool) -> Option<(Instant, Instant)> {
+    let members = || requests.iter().filter(|request| !request.trace.warmup);
+    let planned = |request: &Judged| request.trace.planned;
+    let start = members().map(planned).min()?;
+    let end = match cut_short {
+        false => members().map(planned).max()?,
+        true => members().map(|request| request.trace.finish).max()?,
+    };
+    Some((start, end))
+}
+
+/// Closed loop: from the instant every stream has ended its first request until the first stream
+/// finds none left.
+fn all_busy(requests: &[Judged], plan: &LevelPlan) -> Option<(Instant, Instant)> {
     let streams = usize::try_from(plan.streams).ok()?;
     let mut firsts: Vec<Option<(Instant, Instant)>> = vec![None; streams];
     let mut lasts: Vec<Option<Instant>> = vec![None; streams];
@@ -94,9 +116,7 @@ fn steady<'a>(requests: &[Judged], plan: &LevelPlan, pauses: &'a [Gap]) -> Optio
         .collect::<Option<Vec<_>>>()?
         .into_iter()
         .min()?;
-    let window = Window::between(start, end, Rule::Steady, pauses)?;
-    let least = median_e2e(requests)?.nanos().saturating_mul(STEADY_MEDIANS);
-    (window.interval.length().nanos() >= least).then_some(window)
+    Some((start, end))
 }
 
 /// From the first `sent` to the last `end`, ramp and drain included.
@@ -125,9 +145,18 @@ fn median_e2e(requests: &[Judged]) -> Option<Length> {
     all.get(all.len().checked_sub(1)? / 2).copied()
 }
 
-/// Requests that would make the window steady, in about.
-pub fn requests_for_steady(plan: &LevelPlan) -> u64 {
-    u64::from(plan.streams) * crate::plan::REQUESTS_A_STREAM
+/// Requests that would make the window steady, in about; `None` for an open loop in which no
+/// request ended ok, so that nobody knows how long they take.
+pub fn requests_for_steady(level: &Level) -> Option<u64> {
+    let plan = &level.plan;
+    match plan.kind {
+        Loop::Closed => Some(u64::from(plan.streams) * crate::plan::REQUESTS_A_STREAM),
+        Loop::Open => {
+            let span = u128::from(median_e2e(&level.requests)?.nanos()) * 3;
+            let requests = (span * u128::from(plan.target_milli)).div_ceil(1_000_000_000_000);
+            u64::try_from(requests).ok()?.checked_add(1)
+        }
+    }
 }
 
 /// Time in flight inside the window, summed over all requests.

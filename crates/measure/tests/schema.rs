@@ -30,6 +30,7 @@ fn plan(index: u32, streams: u32) -> LevelPlan {
     LevelPlan {
         index,
         kind: Loop::Closed,
+        arrivals: None,
         target_milli: u64::from(streams) * 1_000,
         streams,
         baseline: index == 0,
@@ -154,6 +155,7 @@ fn level_end(index: u32, issued: u64) -> Line {
         index,
         issued,
         in_flight: Length::from_millis(1),
+        planned: None,
         at: micros(40_000_000),
         cpu: Some(Length::from_millis(3)),
         wall: Length::from_secs(9),
@@ -178,6 +180,7 @@ fn report_of(traces: Vec<Trace>) -> Value {
             stream: trace.stream,
             warmup: trace.warmup,
             start: trace.start,
+            planned: None,
         }));
         lines.push(Line::Ended(Box::new(trace)));
     }

@@ -6,10 +6,10 @@ use measure::stated::{Scope, Span};
 
 use super::progress::Progress;
 use super::run::{measure, out, style};
-use crate::cli::{ClaimArgs, ClaimFormat, Format, LeadName, RunArgs, ScopeName};
+use crate::cli::{ArrivalsName, ClaimArgs, ClaimFormat, Format, LeadName, RunArgs, ScopeName};
 use crate::clock::RunClock;
 use crate::config::Config;
-use crate::config::values::{Concurrency, MOST_STREAMS};
+use crate::config::values::{Concurrency, InFlight, MOST_STREAMS};
 use crate::exit::{self, Failure};
 use crate::page;
 
@@ -108,6 +108,9 @@ fn run_args(url: String, streams: u32, args: ClaimArgs) -> RunArgs {
         url,
         endpoint: args.endpoint,
         concurrency: Concurrency(vec![streams]),
+        rate: None,
+        arrivals: ArrivalsName::Poisson,
+        max_in_flight: InFlight::default(),
         no_baseline: false,
         baseline_requests: args.baseline_requests,
         requests: args.requests,

@@ -319,6 +319,7 @@ fn level(index: u32) -> LevelPlan {
     LevelPlan {
         index,
         kind: Loop::Closed,
+        arrivals: None,
         target_milli: 1_000,
         streams: 1,
         baseline: false,

@@ -8,6 +8,7 @@ use measure::plan::{LevelPlan, Stop, Warmup};
 use measure::prompt::{Given, Prompts};
 use measure::record::{Header, Line, Note, Run};
 use measure::report;
+use measure::schedule::Schedule;
 use measure::time::Length;
 
 use super::discover::{Found, discover};
@@ -79,8 +80,9 @@ pub fn measure(
     to_file: bool,
     progress: &mut Progress,
 ) -> Result<Made, Failure> {
-    limits::ensure_open_files(config.most_streams())
-        .map_err(|error| Failure::usage(format!("{error}; nothing was sent")))?;
+    limits::ensure_open_files(config.most_streams()).map_err(|error| {
+        Failure::usage(format!("{error}{}; nothing was sent", which_flag(config)))
+    })?;
     let checked = self_check(config, clock)?;
     let (found, waited) = found(config, clock)?;
     let name = run_name();
@@ -101,7 +103,7 @@ pub fn measure(
         .transpose()?;
     let (recorder, writer) = recorder::start(opened, clock)
         .map_err(|error| Failure::local(format!("no recorder could be started: {error}")))?;
-    let repeats = job.prompts.repeats(requests(&config.levels));
+    let repeats = job.prompts.repeats(requests(&config.levels, config.seed));
     recorder.record(Line::Header(Box::new(header)));
     if let Some((length, looks)) = waited {
         recorder.record(Line::Note(Note {
@@ -157,6 +159,16 @@ pub fn measure(
         file,
         unwritten,
     })
+}
+
+/// In an open loop streams are the most in flight, which a flag of its own lowers.
+fn which_flag(config: &Config) -> &'static str {
+    let most = config.most_streams();
+    let open = |level: &LevelPlan| level.arrivals.is_some() && u64::from(level.streams) == most;
+    match config.levels.iter().any(open) {
+        true => " with --max-in-flight",
+        false => "",
+    }
 }
 
 /// What the run needs to know of its endpoint, and how long and how often that was waited for.
@@ -217,9 +229,12 @@ pub(super) fn job(config: &Config, found: Found, clock: RunClock, name: &str) ->
     }
 }
 
-/// Requests that the levels plan, warm-up included; those of a level by time are not known.
-fn requests(levels: &[LevelPlan]) -> u64 {
+/// Requests that the levels plan, warm-up included; those of a closed loop by time are not known.
+fn requests(levels: &[LevelPlan], seed: u64) -> u64 {
     let of = |level: &LevelPlan| {
+        if let Some(schedule) = Schedule::of(level, seed) {
+            return schedule.offsets().len() as u64;
+        }
         let warm = match level.warmup {
             Warmup::Requests(n) => n,
             Warmup::Duration(_) => 0,
@@ -280,6 +295,43 @@ pub fn out(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// A level's load in words.
+fn load(level: &LevelPlan) -> String {
+    match level.arrivals {
+        None => format!("concurrency {}", level.streams),
+        Some(arrivals) => format!(
+            "{} requests a second, {} arrivals, at most {} in flight",
+            level.target_milli as f64 / 1e3,
+            arrivals.name(),
+            level.streams
+        ),
+    }
+}
+
+/// Of an open loop, what its seed made of the plan: how many requests, and when the first ones go.
+fn planned(level: &LevelPlan, seed: u64) -> String {
+    let Some(schedule) = Schedule::of(level, seed) else {
+        return String::new();
+    };
+    let seconds = |at: &Length| format!("{:.3}", at.as_secs_f64());
+    let offsets = schedule.offsets();
+    let first: Vec<String> = offsets.iter().take(SHOWN_OFFSETS).map(seconds).collect();
+    format!(
+        "\n    {} requests in all, planned at {}{} s; the last at {} s",
+        offsets.len(),
+        first.join(", "),
+        if offsets.len() > SHOWN_OFFSETS {
+            ", …"
+        } else {
+            ""
+        },
+        offsets.last().map_or_else(|| "–".into(), seconds)
+    )
+}
+
+/// Planned instants of a level that a dry run shows.
+const SHOWN_OFFSETS: usize = 6;
+
 /// Prints the plan, its cost and one request.
 fn dry_run(config: &Config, clock: RunClock) -> Result<u8, Failure> {
     use std::net::{Ipv4Addr, SocketAddr};
@@ -317,11 +369,12 @@ fn dry_run(config: &Config, clock: RunClock) -> Result<u8, Failure> {
             Warmup::Duration(length) => length.to_string(),
         };
         text.push_str(&format!(
-            "  concurrency {}: {stop}, after a warm-up of {warm}\n",
-            level.streams
+            "  {}: {stop}, after a warm-up of {warm}{}\n",
+            load(level),
+            planned(level, config.seed)
         ));
     }
-    let all = requests(&config.levels);
+    let all = requests(&config.levels, config.seed);
     let words = match &prompt.given {
         Given::Text(text) => text.len(),
         Given::Messages(turns) => turns.to_string().len(),

@@ -2,6 +2,8 @@
 //! server that does not pace.
 
 use clap::Parser;
+use measure::basis::Loop;
+use measure::plan::LevelPlan;
 use measure::record::SelfCheck;
 
 use super::progress::Progress;
@@ -39,7 +41,9 @@ const FLAGS: &[&str] = &[
 /// # Errors
 /// Where the embedded server cannot start, nothing came, or the user stopped it.
 pub fn self_check(config: &Config, clock: RunClock) -> Result<SelfCheck, Failure> {
-    if config.most_streams() < LARGE {
+    let is_large =
+        |level: &LevelPlan| level.kind == Loop::Closed && u64::from(level.streams) >= LARGE;
+    if !config.levels.iter().any(is_large) {
         return Ok(SelfCheck::NotDue);
     }
     if !config.self_check {

@@ -11,15 +11,17 @@ use std::sync::Arc;
 
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use measure::api::{Api, Key};
+use measure::basis::Loop;
 use measure::judge::Guards;
-use measure::plan::{self, Closed, LevelPlan, Stop};
+use measure::plan::{self, Arrivals, Closed, LevelPlan, Open, Stop};
 use measure::prompt::{Lengths, Source};
 use measure::record::{Lead, StampMode};
+use measure::schedule;
 use measure::scrub::Scrub;
 use measure::time::Length;
 use serde_json::{Map, Value};
 
-use crate::cli::{Format, LeadName, On429, RunArgs, StampName};
+use crate::cli::{ArrivalsName, Format, LeadName, On429, RunArgs, StampName};
 use crate::crash;
 use crate::exit::Failure;
 use crate::net::tls::{self, TlsOptions};
@@ -108,7 +110,7 @@ impl Config {
             .or(endpoint.api())
             .or(vendor::api(&endpoint.host));
         let model = args.endpoint.model.clone().or(endpoint.model());
-        let levels = levels(&args);
+        let levels = levels(&args)?;
         let source = match &args.endpoint.prompts {
             Some(file) => Source::File(prompts::read(file)?),
             None => Source::Words(args.endpoint.input_tokens),
@@ -191,15 +193,45 @@ impl Config {
     }
 }
 
-fn levels(args: &RunArgs) -> Vec<LevelPlan> {
+/// Levels of concurrency, or of rates after the one at concurrency 1.
+fn levels(args: &RunArgs) -> Result<Vec<LevelPlan>, Failure> {
     let by_requests = args.requests.map(|n| Stop::Requests(n.0));
-    plan::closed(&Closed {
-        concurrency: args.concurrency.0.clone(),
+    let stop = by_requests.or(args.duration.map(|time| Stop::Duration(time.0)));
+    let warmup = args.warmup.map(|warmup| warmup.0);
+    let mut levels = plan::closed(&Closed {
+        concurrency: match args.rate {
+            Some(_) => Vec::new(),
+            None => args.concurrency.0.clone(),
+        },
         baseline: !args.no_baseline,
         baseline_requests: args.baseline_requests.0,
-        stop: by_requests.or(args.duration.map(|time| Stop::Duration(time.0))),
-        warmup: args.warmup.map(|warmup| warmup.0),
-    })
+        stop,
+        warmup,
+    });
+    if let Some(rates) = &args.rate {
+        levels.extend(plan::open(&Open {
+            rates_milli: rates.0.clone(),
+            arrivals: match args.arrivals {
+                ArrivalsName::Poisson => Arrivals::Poisson,
+                ArrivalsName::Constant => Arrivals::Constant,
+            },
+            most_in_flight: args.max_in_flight.0,
+            stop,
+            warmup,
+            first_index: u32::try_from(levels.len()).unwrap_or(0),
+        }));
+    }
+    let long = |level: &&LevelPlan| {
+        level.kind == Loop::Open && schedule::expected(level) > schedule::MOST_PLANNED
+    };
+    match levels.iter().find(long) {
+        None => Ok(levels),
+        Some(level) => Err(Failure::usage(format!(
+            "--rate {} for that long is more than the {} requests that a level may plan: give a shorter --duration or fewer --requests",
+            level.target_milli as f64 / 1e3,
+            schedule::MOST_PLANNED
+        ))),
+    }
 }
 
 /// Members of a body that flags set, by JSON pointer, over all APIs.
@@ -264,6 +296,13 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
             "--max-time",
             "--timeout",
             "the whole request may not be shorter than a wait in it",
+        );
+    }
+    if args.rate.is_some() && args.endpoint.on_429 == On429::Pause {
+        return clash(
+            "--on-429 pause",
+            "--rate",
+            "an open loop keeps to its plan whatever the server answers",
         );
     }
     if let Some(Stop::Duration(length)) = args.duration.map(|time| Stop::Duration(time.0))

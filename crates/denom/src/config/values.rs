@@ -71,6 +71,80 @@ impl FromStr for Concurrency {
     }
 }
 
+/// Open-loop rates as typed: `2,5/s`. In thousandths of a request a second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rates(pub Vec<u64>);
+
+/// The highest rate that a level may have, in thousandths of a request a second.
+const MOST_RATE_MILLI: u64 = 100_000_000;
+
+impl FromStr for Rates {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut rates = Vec::new();
+        for part in text.split(',') {
+            let number = part.trim().trim_end_matches("/s").trim_end();
+            let rate = milli(number).ok_or_else(|| {
+                format!("{part:?} is no rate: give requests a second with at most three decimals, such as 2,5/s or 0.5/s")
+            })?;
+            if rate == 0 {
+                return Err("a rate of 0 sends nothing: give 0.001 or more".into());
+            }
+            if rate > MOST_RATE_MILLI {
+                return Err(format!(
+                    "a rate of {number} is above the most of {} requests a second",
+                    MOST_RATE_MILLI / 1_000
+                ));
+            }
+            if rates.contains(&rate) {
+                return Err(format!("the rate {number} is given twice"));
+            }
+            rates.push(rate);
+        }
+        Ok(Rates(rates))
+    }
+}
+
+/// A decimal number in thousandths, exactly; `None` if it is none or finer than that.
+fn milli(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > 3 {
+        return None;
+    }
+    let part: u64 = format!("{part:0<3}").parse().ok()?;
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1_000)?
+        .checked_add(part)
+}
+
+/// The most requests in flight, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InFlight(pub u32);
+
+impl Default for InFlight {
+    /// A thousand.
+    fn default() -> Self {
+        InFlight(1_000)
+    }
+}
+
+impl FromStr for InFlight {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse::<u32>() {
+            Ok(n) if (1..=MOST_STREAMS).contains(&n) => Ok(InFlight(n)),
+            _ => Err(format!(
+                "{text:?} is no number of requests in flight: give 1 to {MOST_STREAMS}"
+            )),
+        }
+    }
+}
+
 /// A warm-up as typed: a number of requests, or a length of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmupFlag(pub Warmup);
@@ -130,6 +204,22 @@ mod tests {
         );
         for wrong in ["0", "1,0", "", "1,,2", "-1", "4,4", "200000"] {
             assert!(wrong.parse::<Concurrency>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rates_are_requests_a_second_exact_to_a_thousandth() {
+        let read = |text: &str| text.parse::<Rates>().map(|rates| rates.0);
+        assert_eq!(read("2,5/s"), Ok(vec![2_000, 5_000]));
+        assert_eq!(read("0.5/s, 12.345"), Ok(vec![500, 12_345]));
+        for wrong in [
+            "0", "", "2,,5", "-1", "2,2.0/s", "1e3", "0.0001", "2/min", "200000", ".",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!("64".parse::<InFlight>(), Ok(InFlight(64)));
+        for wrong in ["0", "-1", "many", "100001"] {
+            assert!(wrong.parse::<InFlight>().is_err(), "{wrong}");
         }
     }
 

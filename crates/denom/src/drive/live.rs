@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use measure::basis::Loop;
+use measure::judge::{Outcome, outcome};
 use measure::plan::{LevelPlan, Stop};
+use measure::trace::Trace;
 
 /// Counts that any thread adds to.
 #[derive(Debug, Default)]
@@ -44,6 +46,16 @@ pub struct Shown {
 }
 
 impl Live {
+    /// Counts a request that has ended.
+    pub fn count(&self, trace: &Trace) {
+        self.ended.fetch_add(1, Relaxed);
+        self.level_ended.fetch_add(1, Relaxed);
+        self.chunks.fetch_add(trace.chunks(), Relaxed);
+        if matches!(outcome(trace), Outcome::Failed(_)) {
+            self.failed.fetch_add(1, Relaxed);
+        }
+    }
+
     /// How it goes.
     pub fn shown(&self, plan: &LevelPlan, levels: usize, ending: bool) -> Shown {
         let (issued, ended) = (self.issued.load(Relaxed), self.ended.load(Relaxed));

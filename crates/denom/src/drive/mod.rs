@@ -5,6 +5,7 @@ mod gate;
 mod heart;
 mod holds;
 mod live;
+mod open;
 pub mod probe;
 mod request;
 mod shared;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use measure::basis::Loop;
 use measure::plan::LevelPlan;
 use measure::record::{Footer, Gap, GapKind, LevelEnd, Line, Note};
 use measure::time::Length;
@@ -30,7 +32,7 @@ pub use live::{Live, Shown};
 pub use request::body;
 pub use shared::{Form, Job};
 
-use shared::{LevelWork, Shared};
+use shared::{LevelWork, Shared, Totals};
 
 /// Streams that one worker carries before another core is used.
 const STREAMS_A_WORKER: u32 = 32;
@@ -135,15 +137,10 @@ async fn run_level(
             }
         }
     }
-    let (mut issued, mut in_flight) = (0, Length::ZERO);
-    let mut fared = Vec::new();
+    let mut totals = Totals::default();
     for worker in workers {
         match worker.join() {
-            Ok(Ok(((count, integral), how))) => {
-                issued += count;
-                in_flight += integral;
-                fared.push(how);
-            }
+            Ok(Ok(found)) => totals.add(found),
             Ok(Err(error)) => return Err(no_worker(&error)),
             Err(panic) => std::panic::resume_unwind(panic),
         }
@@ -151,8 +148,9 @@ async fn run_level(
     let at = clock.now();
     Ok(LevelEnd {
         index: plan.index,
-        issued,
-        in_flight,
+        issued: totals.issued,
+        in_flight: totals.in_flight,
+        planned: totals.planned,
         at,
         cpu: clock::cpu_time()
             .zip(cpu)
@@ -162,7 +160,7 @@ async fn run_level(
         suspends,
         recorder_waits: shared.recorder.take_waits(),
         interrupted: shared.is_stopping(),
-        workers: heart::worst(fared),
+        workers: totals.workers,
     })
 }
 
@@ -179,7 +177,7 @@ fn note_stall(shared: &Shared, level: u32, beat: measure::time::Instant) {
     }
 }
 
-type Joined = std::thread::JoinHandle<std::io::Result<stream::Totals>>;
+type Joined = std::thread::JoinHandle<std::io::Result<Totals>>;
 
 /// One thread a core at most, with the streams dealt out evenly.
 fn start_workers(
@@ -187,6 +185,9 @@ fn start_workers(
     work: &Arc<LevelWork>,
     done: &mpsc::Sender<()>,
 ) -> std::io::Result<Vec<Joined>> {
+    if work.plan.kind == Loop::Open {
+        return Ok(vec![start_plan(shared, work.plan, done.clone())?]);
+    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let streams = work.plan.streams;
     let wanted = streams.div_ceil(STREAMS_A_WORKER).max(1);
@@ -205,6 +206,22 @@ fn start_workers(
                 })
         })
         .collect()
+}
+
+/// The thread that keeps to an open loop's plan; its workers are its own.
+fn start_plan(
+    shared: &Arc<Shared>,
+    plan: LevelPlan,
+    done: mpsc::Sender<()>,
+) -> std::io::Result<Joined> {
+    let shared = Arc::clone(shared);
+    std::thread::Builder::new()
+        .name("plan".into())
+        .spawn(move || {
+            let totals = open::run(&shared, plan);
+            drop(done);
+            totals
+        })
 }
 
 /// SIGINT, SIGTERM and SIGHUP, each of which asks the run to end.

@@ -7,12 +7,14 @@ use hyper::header::{HeaderName, HeaderValue};
 use measure::api::{Api, LimitField};
 use measure::plan::{LevelPlan, Stop, Warmup};
 use measure::prompt::Prompts;
-use measure::record::Note;
+use measure::record::{Note, Workers};
+use measure::schedule::Fates;
 use measure::scrub::Scrub;
 use measure::time::{Instant, Length};
 use serde_json::{Map, Value};
 
 use super::gate::Gate;
+use super::heart;
 use super::holds::Holds;
 use super::live::Live;
 use crate::clock::RunClock;
@@ -275,6 +277,29 @@ impl LevelWork {
             false => &self.measured,
         };
         count.fetch_sub(1, Relaxed);
+    }
+}
+
+/// What the books of a level, or of a part of it, come to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    /// Requests issued.
+    pub issued: u64,
+    /// The integral of requests in flight.
+    pub in_flight: Length,
+    /// What became of the plan of an open loop.
+    pub planned: Option<Fates>,
+    /// How the worst worker fared.
+    pub workers: Option<Workers>,
+}
+
+impl Totals {
+    /// Takes in what another part comes to.
+    pub fn add(&mut self, other: Totals) {
+        self.issued += other.issued;
+        self.in_flight += other.in_flight;
+        self.planned = self.planned.or(other.planned);
+        self.workers = heart::worst(self.workers.into_iter().chain(other.workers));
     }
 }
 

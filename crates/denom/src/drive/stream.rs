@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use measure::api::{LimitField, clip};
 use measure::judge::{Failure as Kind, Outcome, outcome};
-use measure::record::{Line, Sent, Workers};
+use measure::record::{Line, Sent};
 use measure::time::Length;
 use measure::trace::{self, Trace};
 
 use super::books::Books;
 use super::heart::Heart;
-use super::shared::{Form, LevelWork, Shared, Ticket};
+use super::shared::{Form, LevelWork, Shared, Ticket, Totals};
 use super::{note, request};
 use crate::clock::{Clock, RunClock};
 use crate::net::{Connection, Wake, connect::connect, wake::Worker};
@@ -26,11 +26,7 @@ const LONGEST_PAUSE: Length = Length::from_secs(1);
 /// Most bytes of the model's name in a sentence.
 const SHOWN_MODEL: usize = 200;
 
-/// What a worker did over a level: how many requests it issued, its books' integral, and how it
-/// fared.
-pub(super) type Totals = ((u64, Length), Workers);
-
-/// Runs `streams` of a level on this thread.
+/// Runs `streams` of a level on this thread; what its books come to.
 pub(super) fn run_all(
     shared: &Arc<Shared>,
     work: &Arc<LevelWork>,
@@ -67,8 +63,13 @@ pub(super) fn run_all(
         }
         beats.abort();
     });
-    let totals = books.borrow().totals();
-    Ok((totals, heart.borrow().fared()))
+    let (issued, in_flight) = books.borrow().totals();
+    Ok(Totals {
+        issued,
+        in_flight,
+        planned: None,
+        workers: Some(heart.borrow().fared()),
+    })
 }
 
 /// How often a stream that is held back looks whether the run goes on at all.
@@ -155,18 +156,8 @@ impl Stream {
         if trace.connection.reused || self.shared.closes.load(Relaxed) || self.work.is_all_taken() {
             return;
         }
-        for _ in 0..SETTLE_LOOKS {
-            let Some(connection) = self.connection.as_mut() else {
-                return;
-            };
-            if !connection.is_open() {
-                if !self.shared.closes.swap(true, Relaxed) {
-                    let text = "the server closes each connection after its answer: each request had a new one";
-                    self.shared.note(note("no_keep_alive", text.into()));
-                }
-                return;
-            }
-            tokio::time::sleep(SETTLE_LOOK.into()).await;
+        if let Some(connection) = self.connection.as_mut() {
+            wait_for_close(&self.shared, connection).await;
         }
     }
 
@@ -217,6 +208,7 @@ impl Stream {
             stream,
             warmup,
             start,
+            planned: None,
         }));
         let mut trace = request::begun(id, level, stream, warmup, start, &prompt, job.keep_text);
         trace.prompt = trace.prompt.map(|text| job.scrub.apply(&text));
@@ -228,7 +220,7 @@ impl Stream {
         trace.warmup |= alone && self.is_asked_again(&trace);
         trace.finish = job.clock.now();
         self.books.borrow_mut().end(trace.finish);
-        self.count(&trace);
+        shared.live.count(&trace);
         shared.holds.learn(&trace);
         // What follows from its end needs no reads, which are nearly all of it.
         let reads = std::mem::take(&mut trace.reads);
@@ -268,16 +260,6 @@ impl Stream {
                 };
                 trace
             }
-        }
-    }
-
-    fn count(&self, trace: &Trace) {
-        let live = &self.shared.live;
-        live.ended.fetch_add(1, Relaxed);
-        live.level_ended.fetch_add(1, Relaxed);
-        live.chunks.fetch_add(trace.chunks(), Relaxed);
-        if matches!(outcome(trace), Outcome::Failed(_)) {
-            live.failed.fetch_add(1, Relaxed);
         }
     }
 
@@ -339,6 +321,20 @@ impl Stream {
             () = cancel.cancelled() => {}
         }
         self.pause = (self.pause + self.pause).min(LONGEST_PAUSE);
+    }
+}
+
+/// Waits a moment for a close after an answer, and remembers for the run that there was one.
+pub(super) async fn wait_for_close(shared: &Shared, connection: &mut Connection<RunClock>) {
+    for _ in 0..SETTLE_LOOKS {
+        if !connection.is_open() {
+            if !shared.closes.swap(true, Relaxed) {
+                let text = "the server closes each connection after its answer: each request had a new one";
+                shared.note(note("no_keep_alive", text.into()));
+            }
+            return;
+        }
+        tokio::time::sleep(SETTLE_LOOK.into()).await;
     }
 }
 

@@ -98,6 +98,18 @@ fn cells(report: &Report, level: Option<&LevelReport>) -> Vec<(&'static str, Str
         ("e2e_p50_s", dist(&|l| &l.latency.e2e)),
         ("e2e_p90_s", at90(&|l| &l.latency.e2e)),
         ("e2e_max_s", value(&|l| l.latency.e2e.max())),
+        ("ttft_from_plan_p50_s", dist(&|l| &l.latency.ttft_from_plan)),
+        ("ttft_from_plan_p90_s", at90(&|l| &l.latency.ttft_from_plan)),
+        ("e2e_from_plan_p50_s", dist(&|l| &l.latency.e2e_from_plan)),
+        ("e2e_from_plan_p90_s", at90(&|l| &l.latency.e2e_from_plan)),
+        ("send_lag_max_s", value(&|l| l.client.send_lag.max())),
+        (
+            "planned",
+            text(&|l| {
+                let plan = l.requests.plan.as_ref();
+                plan.map(|p| p.planned.to_string()).unwrap_or_default()
+            }),
+        ),
         (
             "window_rule",
             text(&|l| {

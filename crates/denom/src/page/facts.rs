@@ -270,6 +270,12 @@ fn naive(level: &LevelReport) -> Option<String> {
 pub fn conditions(report: &Report, reasons: &mut Reasons) -> Vec<Fact> {
     let mut facts = Vec::new();
     push(&mut facts, "window", by_level(report, window));
+    push(&mut facts, "plan", by_level(report, plan));
+    push(
+        &mut facts,
+        "from plan",
+        by_level(report, |level| from_plan(level, reasons)),
+    );
     push(
         &mut facts,
         "client lag",
@@ -330,6 +336,59 @@ fn ceiling(report: &Report) -> Option<String> {
             ))
         }
     }
+}
+
+/// What became of an open loop's plan, and how late its requests went out.
+fn plan(level: &LevelReport) -> Option<String> {
+    let plan = level.requests.plan.as_ref()?;
+    let missing = match tally(&plan.not_started) {
+        Some(reasons) => format!(", not started: {reasons}"),
+        None => String::new(),
+    };
+    let warm = match plan.warmup_planned - plan.warmup_started.min(plan.warmup_planned) {
+        0 => String::new(),
+        n => format!(", and {n} of the warm-up were not"),
+    };
+    let lag = &level.client.send_lag;
+    let scale = Scale::of_dists([lag].into_iter());
+    let column = super::cells::Column {
+        unit: scale.unit(),
+        ..time_column(scale)
+    };
+    let lag = match column.tail(lag) {
+        tail if tail.is_empty() => String::new(),
+        tail => format!("; sent after its instant: {tail}"),
+    };
+    Some(format!(
+        "{} arrivals, {} of {} planned requests started{missing}{warm}{lag}",
+        plan.arrivals.name(),
+        plan.started,
+        plan.planned
+    ))
+}
+
+/// Latencies of an open loop from the planned instant, as a user's wait counts.
+fn from_plan(level: &LevelReport, reasons: &mut Reasons) -> Option<String> {
+    let (ttft, e2e) = (&level.latency.ttft_from_plan, &level.latency.e2e_from_plan);
+    let shown = |name: &str, dist: &Dist, reasons: &mut Reasons| {
+        let scale = Scale::of_dists([dist].into_iter());
+        let column = super::cells::Column {
+            unit: scale.unit(),
+            ..time_column(scale)
+        };
+        let median = column.median(dist, reasons);
+        match column.tail(dist) {
+            tail if tail.is_empty() => format!("{name} {median}"),
+            tail => format!("{name} p50 {median}, {tail}"),
+        }
+    };
+    let all: Vec<String> = [("TTFT", ttft), ("end to end", e2e)]
+        .into_iter()
+        .filter(|(_, dist)| dist.n() > 0)
+        .map(|(name, dist)| shown(name, dist, reasons))
+        .collect();
+    let open = level.load.kind == measure::basis::Loop::Open;
+    (open && !all.is_empty()).then(|| all.join("; "))
 }
 
 /// At least and at most so late, by the furthest quantile.

@@ -192,6 +192,7 @@ pub(super) fn row_of(trace: Trace) -> (Row, Judged) {
     let plan = LevelPlan {
         index: 0,
         kind: Loop::Closed,
+        arrivals: None,
         target_milli: 1_000,
         streams: 1,
         baseline: false,

@@ -8,6 +8,7 @@ mod faults;
 mod faults_net;
 mod hostile;
 mod instants;
+mod open;
 mod path;
 mod probe;
 mod run;

@@ -117,11 +117,14 @@ fn ceiling_share(scene: &Scene<'_>) -> Option<f64> {
     (length > 0.0 && ceiling > 0).then(|| chunks as f64 / length / ceiling as f64)
 }
 
+/// Planned to sent of each request that was sent after the warm-up.
+pub(super) fn send_lags(scene: &Scene<'_>) -> impl Iterator<Item = Length> {
+    let sent = |r: &crate::judge::Judged| Some(r.trace.sent?.since_or_zero(r.trace.planned));
+    scene.members().filter_map(sent)
+}
+
 fn send_lag(scene: &Scene<'_>) -> Dist {
-    let lags: Vec<Length> = scene
-        .members()
-        .filter_map(|r| r.trace.sent.map(|sent| sent.since_or_zero(r.trace.planned)))
-        .collect();
+    let lags: Vec<Length> = send_lags(scene).collect();
     let mut basis = scene.basis(Rule::PlannedToSent, lags.len() as u64);
     basis.population.of = scene.members().count() as u64;
     basis.population.what = "issued requests";

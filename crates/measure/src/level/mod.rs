@@ -4,6 +4,7 @@ mod client;
 mod doubts;
 mod end_to_end;
 mod latency;
+mod planned;
 pub(crate) mod streams;
 pub(crate) mod streams_of;
 mod system;
@@ -23,6 +24,7 @@ use crate::window::{self, Window};
 pub use client::Client;
 pub use end_to_end::EndToEndOnly;
 pub use latency::{Connection, Declared, FailuresIncluded, Latency};
+pub use planned::Planned;
 pub use streams::{Baseline, PerStream};
 pub use system::System;
 pub use verdict::{Remark, Verdict, Warning};
@@ -119,6 +121,8 @@ pub struct Requests {
     pub issued: u64,
     /// Sent before.
     pub warmup: u64,
+    /// What became of the plan of an open loop, as its driver counted.
+    pub plan: Option<Planned>,
     /// With a finish marker, a legal end and content.
     pub ok: u64,
     /// Still running when the run ended.
@@ -318,7 +322,7 @@ pub fn report(
 }
 
 fn scene<'a>(level: &'a record::Level, guards: Guards, pauses: &'a [Gap]) -> Scene<'a> {
-    let window = window::choose(&level.requests, &level.plan, pauses);
+    let window = window::choose(level, pauses);
     let held_milli = window
         .map(|window| window::held_milli(window::in_flight(&level.requests, &window), &window));
     let load = Load {
@@ -353,6 +357,7 @@ fn count(scene: &Scene<'_>) -> Requests {
             .iter()
             .filter(|request| request.trace.warmup)
             .count() as u64,
+        plan: planned::figures(scene),
         ..Requests::default()
     };
     for shape in [

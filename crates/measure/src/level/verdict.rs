@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::latency::{Latency, slow_write};
-use super::{Client, Requests, Scene, Selection, System, streams};
+use super::{Client, Requests, Scene, Selection, System, client, planned, streams};
 use crate::basis::{Loop, Rule};
 use crate::count::Token;
-use crate::plan::{LevelPlan, Stop};
+use crate::plan::Stop;
 use crate::quantile::Quantile;
 use crate::rate::significant;
-use crate::record::GapKind;
+use crate::record::{GapKind, Level};
 use crate::time::Length;
 use crate::trace::Stamps;
 use crate::window;
@@ -65,7 +65,7 @@ pub(super) fn of(
     latency: &Latency,
 ) -> (Verdict, Vec<Warning>) {
     let mut reasons = Vec::new();
-    load_held(scene, latency, client, &mut reasons);
+    load_held(scene, latency, &mut reasons);
     enough(requests, &mut reasons);
     client_limited(scene, client, latency, requests, &mut reasons);
     books(scene, requests, &mut reasons);
@@ -94,7 +94,7 @@ pub(super) fn of(
     )
 }
 
-fn load_held(scene: &Scene<'_>, latency: &Latency, client: &Client, reasons: &mut Vec<Remark>) {
+fn load_held(scene: &Scene<'_>, latency: &Latency, reasons: &mut Vec<Remark>) {
     let load = scene.load;
     match load.kind {
         Loop::Closed => {
@@ -111,25 +111,32 @@ fn load_held(scene: &Scene<'_>, latency: &Latency, client: &Client, reasons: &mu
                 });
             }
         }
-        Loop::Open => send_lag_held(latency, client, reasons),
+        Loop::Open => {
+            planned::started(scene, reasons);
+            send_lag_held(scene, latency, reasons);
+        }
     }
 }
 
-fn send_lag_held(latency: &Latency, client: &Client, reasons: &mut Vec<Remark>) {
+/// The p99 of the send lag in seconds, at its nearest rank for any number of requests: a verdict
+/// needs no interval.
+fn send_lag_p99(scene: &Scene<'_>) -> Option<f64> {
+    let mut all: Vec<Length> = client::send_lags(scene).collect();
+    let rank = (all.len() * 99).div_ceil(100).checked_sub(1)?;
+    Some(all.select_nth_unstable(rank).1.as_secs_f64())
+}
+
+fn send_lag_held(scene: &Scene<'_>, latency: &Latency, reasons: &mut Vec<Remark>) {
     let limit = latency
         .ttft
         .median()
         .value
         .map_or(1e-3, |ttft| (ttft / 100.0).max(1e-3));
-    let lag = client
-        .send_lag
-        .point(Quantile::ALL[7])
-        .value
-        .or(client.send_lag.max());
-    if let Some(lag) = lag.filter(|lag| *lag > limit) {
+    if let Some(lag) = send_lag_p99(scene).filter(|lag| *lag > limit) {
         let text = format!(
-            "requests were sent up to {:.1} ms after their planned instant",
-            lag * 1e3
+            "requests were sent {} ms after their planned instant at p99, and {} ms is the limit",
+            significant(lag * 1e3),
+            significant(limit * 1e3)
         );
         reasons.push(Remark {
             code: "load_not_held",
@@ -241,6 +248,9 @@ fn books(scene: &Scene<'_>, requests: &Requests, reasons: &mut Vec<Remark>) {
             scene.level.unmatched
         ));
     }
+    if let Some(text) = planned::unbalanced(scene, requests) {
+        wrong(text);
+    }
     let Some(end) = &scene.level.end else { return };
     let recorded = requests.issued + requests.warmup;
     if end.issued != recorded {
@@ -307,9 +317,13 @@ fn clock(scene: &Scene<'_>, reasons: &mut Vec<Remark>) {
 }
 
 /// Six requests a stream are enough where streams end alike; where they did not do, more is needed.
-fn steady_hint(plan: &LevelPlan) -> String {
-    let enough = window::requests_for_steady(plan);
+fn steady_hint(level: &Level) -> String {
+    let plan = &level.plan;
+    let Some(enough) = window::requests_for_steady(level) else {
+        return "no request ended ok, so nobody knows how many requests would do".into();
+    };
     match plan.stop {
+        _ if plan.kind == Loop::Open => format!("--requests {enough} would do"),
         Stop::Requests(n) if n >= enough => {
             format!(
                 "streams ended far apart or failed: more than {n} requests are needed, --requests {}",
@@ -328,7 +342,7 @@ fn window_warning(scene: &Scene<'_>, warnings: &mut Vec<Warning>) {
         warnings.push(Warning {
             code: "no_steady_window",
             text: "there is no steady window: system figures are over the whole run, ramp and drain included".into(),
-            hint: steady_hint(&scene.level.plan),
+            hint: steady_hint(scene.level),
         });
     }
     if scene.level.end.as_ref().is_some_and(|end| end.interrupted) {

@@ -4,6 +4,7 @@ mod check;
 mod edges;
 mod export;
 mod metrics;
+mod open;
 mod probe;
 mod runs;
 mod schema;

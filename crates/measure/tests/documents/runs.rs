@@ -93,6 +93,7 @@ pub fn closed(index: u32, streams: u32, baseline: bool) -> LevelPlan {
     LevelPlan {
         index,
         kind: Loop::Closed,
+        arrivals: None,
         target_milli: u64::from(streams) * 1_000,
         streams,
         baseline,
@@ -145,6 +146,7 @@ impl File {
             index: plan.index,
             issued: 0,
             in_flight: Length::ZERO,
+            planned: None,
             at: Instant::ORIGIN,
             cpu: Some(Length::from_millis(5)),
             wall: Length::from_secs(20),
@@ -173,6 +175,7 @@ impl File {
             stream,
             warmup: false,
             start,
+            planned: None,
         }));
         self.next += 1;
         self.level(level).issued += 1;

@@ -78,6 +78,7 @@ impl Side {
             stream: 0,
             warmup: discard,
             start,
+            planned: None,
         }));
         let trace = request::begun(id, level, 0, discard, start, &prompt, job.keep_text);
         let mut trace = match failed {
@@ -146,6 +147,7 @@ impl Side {
             index: self.level,
             issued,
             in_flight,
+            planned: None,
             at,
             cpu: clock::cpu_time()
                 .zip(self.cpu)

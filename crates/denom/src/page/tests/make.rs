@@ -114,6 +114,7 @@ pub fn of(index: u32, streams: u32, traces: Vec<Trace>, last: u64) -> Level {
         plan: LevelPlan {
             index,
             kind: Loop::Closed,
+            arrivals: None,
             target_milli: u64::from(streams) * 1_000,
             streams,
             baseline: streams == 1,
@@ -129,6 +130,7 @@ pub fn of(index: u32, streams: u32, traces: Vec<Trace>, last: u64) -> Level {
             index,
             issued,
             in_flight,
+            planned: None,
             at: at(last),
             cpu: Some(Length::from_millis(20)),
             wall: Length::from_millis(last.max(1)),

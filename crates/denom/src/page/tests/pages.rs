@@ -1,9 +1,13 @@
 //! Owns the tests of whole pages.
 
 use insta::assert_snapshot;
+use measure::basis::Loop;
 use measure::judge::Guards;
+use measure::plan::Arrivals;
 use measure::record::{Lead, Level};
 use measure::report::build;
+use measure::schedule::{Fate, Fates};
+use measure::time::Length;
 use measure::trace::Transport;
 
 use super::make::{Answer, BUFFERED, SHORT, STREAMED, answered, level, of, report, rows_of, run};
@@ -298,4 +302,56 @@ fn rows_without_a_rate_come_last_and_the_rest_by_rate() {
     let mixed = rows::select(rows_of(&failing()), rows::Order::Slowest(8));
     let known: Vec<_> = mixed.iter().map(|row| row.rate.is_some()).collect();
     assert!(known.is_sorted_by(|a, b| a >= b), "{known:?}");
+}
+
+#[test]
+fn an_open_loop_shows_its_plan_and_times_from_it() {
+    let planned = |id: u64| {
+        let mut trace = answered(id, 0, 0, 1_000 + id * 100, STREAMED);
+        trace.planned = trace.start - Length::from_micros(400);
+        trace
+    };
+    let mut level = of(0, 50, (0..40).map(planned).collect(), 6_000);
+    level.plan.kind = Loop::Open;
+    level.plan.arrivals = Some(Arrivals::Poisson);
+    level.plan.target_milli = 10_000;
+    let measured = Fate {
+        planned: 44,
+        started: 40,
+        in_flight_limit: 3,
+        stopped: 1,
+    };
+    if let Some(end) = &mut level.end {
+        end.planned = Some(Fates {
+            measured,
+            ..Fates::default()
+        });
+    }
+    assert_snapshot!(page::text(&report(vec![level]), WIDE), @r"
+    http://localhost:8000/v1/chat/completions · tiny · openai-chat · open loop
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    target /     ok /    system  per stream   slow tail  share of 1   TTFT p50 s  TTFT tail   e2e p50 s
+    held         failed  tok/s   tok/s                                            s
+    ════════════════════════════════════════════════════════════════════════════════════════════════════
+    10 req/s /   40 / 0  478     50.0         p10 50.0   – [1]        0.200       p90 0.200   1.46
+    10.9
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    [1] there is no level at concurrency 1 to compare with
+    tokens      counted by the server
+    shapes      40 streamed
+    guards      a stream has at least 3 chunks in as many arrivals, over at least 0.200 s
+    per stream in flight: 43.8 tok/s (system rate over held concurrency)
+    input       512 tokens a request
+    stopped by  40 length
+
+    window      5.36 s, whole run, ramp and drain included (from 1.00 to 6.36 s)
+    plan        poisson arrivals, 40 of 44 planned requests started, not started: 3 in_flight_limit, 1
+                stopped; sent after its instant: p90 0.400 ms
+    from plan   TTFT p50 0.200 s, p90 0.200 s; end to end p50 1.46 s, p90 1.46 s
+    client lag  at least p99 30.0 µs, at most p99 80.0 µs
+    warning     at 10 req/s: there is no steady window: system figures are over the whole run, ramp and
+                drain included → --requests 45 would do
+    verdict     at 10 req/s: INVALID because 40 of 43 planned requests were started, below 99 %: 3 came
+                while as many as allowed (50) were in flight
+    ");
 }
