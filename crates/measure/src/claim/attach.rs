@@ -82,12 +82,10 @@ impl Found<'_> {
     pub fn fields(&self, index: usize, region: &Range<usize>) -> Fields {
         let candidate = &self.candidates[index];
         let mut fields = self.number(candidate);
-        let said = scope::said(self.toks, region, &candidate.unit_at);
         let of_unit = candidate.unit.as_ref().and_then(|unit| unit.per);
-        fields.per = of_unit.or(said.per);
-        fields.scope = of_unit
-            .and_then(|per| scope::scope_of(per.class))
-            .or(said.scope);
+        let rate = candidate.from..candidate.to;
+        let said = scope::said(self.toks, region, &rate, of_unit);
+        (fields.per, fields.scope) = (said.per, said.scope);
         self.load(candidate, region, &mut fields);
         let tokens = candidate.unit.as_ref().is_some_and(|unit| unit.is_tokens());
         if tokens {

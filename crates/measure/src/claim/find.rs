@@ -202,6 +202,7 @@ fn inherited(toks: &[Tok], quantity: &Quantity, last: Option<&Candidate>) -> Opt
         (Some("each" | "apiece"), next) if next.and_then(time_of).is_none() => (None, quantity.to),
         (Some("per"), Some(next)) => (Some(entity_of(next)?), quantity.to + 2),
         (Some("aggregate" | "combined"), _) => (None, quantity.to),
+        (None, _) if each_gets(toks, quantity.from) => (None, quantity.to),
         _ => return None,
     };
     Some(Candidate {
@@ -216,6 +217,16 @@ fn inherited(toks: &[Tok], quantity: &Quantity, last: Option<&Candidate>) -> Opt
         to,
         over: None,
     })
+}
+
+/// "16 users each getting 31": the words before the number at `at`.
+fn each_gets(toks: &[Tok], at: usize) -> bool {
+    let before = |n: usize| at.checked_sub(n).and_then(|i| word(toks, i));
+    let gets = matches!(
+        before(1),
+        Some("getting" | "gets" | "get" | "seeing" | "sees" | "see" | "receiving" | "receives")
+    );
+    gets && before(2) == Some("each")
 }
 
 /// "24x", "3.5 times higher", "40 % faster".
