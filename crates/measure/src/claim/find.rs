@@ -255,8 +255,10 @@ fn ratio(toks: &[Tok], quantity: &Quantity) -> Option<Candidate> {
         )
     };
     let multiplied = match (word(toks, at), toks.get(at).and_then(Tok::sign)) {
-        // "8x B200" counts machines.
-        (Some("x"), _) | (_, Some('×')) => word(toks, at + 1).and_then(entity_of).is_none(),
+        // "8x B200" counts machines, and "16 × 500 tok/s" is a product.
+        (Some("x"), _) | (_, Some('×')) => {
+            word(toks, at + 1).and_then(entity_of).is_none() && number(toks, at + 1).is_none()
+        }
         (Some("times"), _) => compares(at + 1),
         (_, Some('%')) => compares(at + 1),
         (Some("percent"), _) => compares(at + 1),
