@@ -20,22 +20,25 @@ fn digits(chars: Chars<'_>, from: usize) -> usize {
 }
 
 /// The end of a number whose notation may mean several things: "1/2", "1 234", "1,5", "1.234,5",
-/// "16x500". No number is better than a wrong one. The number's plain digits are `from..to`.
+/// "16x500", "2^8". No number is better than a wrong one. The number's plain digits are `from..to`.
 pub(super) fn unread(chars: Chars<'_>, from: usize, to: usize) -> Option<usize> {
     let next = at(chars, to)?;
     let more = digit(chars, to + 1);
     let cross = matches!(next, 'x' | 'X' | '×' | '*');
     let apart = next == ' ' && is_group(chars, from, to);
-    let power = cross && ten(chars, to + 1).is_some();
-    if !(more && (matches!(next, '/' | ',') || cross) && !power || apart) {
+    let power =
+        cross && ten(chars, to + 1).is_some() || next == '^' && ten(chars, from) == Some(to);
+    let raised = superscript(next).is_some() && ten(chars, from) != Some(to);
+    if !(more && (matches!(next, '/' | ',' | '^') || cross) && !power || apart || raised) {
         return None;
     }
     let goes_on = |index: usize| {
         let joins = matches!(
             at(chars, index),
-            Some('/' | ',' | '.' | 'x' | 'X' | '×' | '*')
+            Some('/' | ',' | '.' | '^' | 'x' | 'X' | '×' | '*')
         );
-        digit(chars, index) || joins && digit(chars, index + 1)
+        let raised = at(chars, index).and_then(superscript).is_some();
+        raised || digit(chars, index) || joins && digit(chars, index + 1)
     };
     let mut end = to;
     loop {
