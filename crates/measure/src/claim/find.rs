@@ -22,6 +22,8 @@ pub(super) enum Sort {
     PerEntity,
     /// A length of time.
     Duration,
+    /// A length of time that one request or token takes.
+    Latency,
     /// A number without a unit.
     Bare,
 }
@@ -114,6 +116,10 @@ fn with_unit(toks: &[Tok], quantity: &Quantity) -> Option<Candidate> {
         ),
         None => (quantity, unit.to),
     };
+    // "500-token requests" are that long.
+    if unit.time.is_none() && word(toks, unit.to - 1) == Some("token") {
+        return None;
+    }
     let of = |sort, over, to| Candidate {
         quantity: quantity.clone(),
         sort,
@@ -154,8 +160,12 @@ fn within(toks: &[Tok], from: usize) -> Option<(Time, f64, usize)> {
     {
         return Some((time, 1.0, from + 2));
     }
-    let at = (from..from + 6)
-        .find(|at| matches!(word(toks, *at), Some("in" | "within" | "over" | "during")))?;
+    let at = (from..from + 6).find(|at| {
+        matches!(
+            word(toks, *at),
+            Some("in" | "within" | "over" | "during" | "every")
+        )
+    })?;
     let stops = |at: &usize| matches!(toks.get(*at).and_then(Tok::sign), Some('.' | ';' | ','));
     if (from..at).any(|at| stops(&at)) {
         return None;
@@ -314,15 +324,30 @@ fn duration(toks: &[Tok], quantity: &Quantity) -> Option<Candidate> {
         per: None,
         to: qualified + 1,
     };
+    let sort = match time.seconds < 1.0 || is_latency(toks, quantity.from, qualified + 1) {
+        true => Sort::Latency,
+        false => Sort::Duration,
+    };
     Some(Candidate {
         quantity: quantity.clone(),
-        sort: Sort::Duration,
+        sort,
         unit: Some(unit),
         unit_at: at..qualified + 1,
         from: quantity.from,
         to: qualified + 1,
         over: None,
     })
+}
+
+/// Whether the length of time at `from..to` is said to be what one request or token takes.
+fn is_latency(toks: &[Tok], from: usize, to: usize) -> bool {
+    let named = |at: usize| {
+        matches!(
+            word(toks, at),
+            Some("latency" | "latencies" | "tpot" | "ttft" | "itl" | "delay" | "wait" | "waits")
+        )
+    };
+    (from.saturating_sub(5)..from).any(named) || (to..to + 3).any(named)
 }
 
 /// A unit and then its number: "throughput (tok/s): 2186.7".

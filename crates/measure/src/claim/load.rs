@@ -146,6 +146,7 @@ pub(super) fn mentions(toks: &[Tok]) -> Vec<Mention> {
     let mut at = 0;
     while at < toks.len() {
         let mention = keyed(toks, at)
+            .or_else(|| all_together(toks, at))
             .or_else(|| attached(toks, at))
             .or_else(|| counted(toks, at))
             .or_else(|| {
@@ -243,10 +244,14 @@ fn no_number(toks: &[Tok], key_at: usize, next: usize) -> Option<Mention> {
     let before = stands(key_at.checked_sub(1), &BEFORE);
     let from = key_at - usize::from(before);
     match key {
-        "concurrency" | "batch" if stands(Some(next), &AFTER) => {
+        "concurrency" | "batch" | "c" | "bs" | "conc" | "parallelism" | "batchsize"
+            if stands(Some(next), &AFTER) =>
+        {
             Some(mention(toks, None, from, next + 1))
         }
-        "concurrency" if before => Some(mention(toks, None, from, key_at + 1)),
+        "concurrency" | "batch" | "parallelism" if before => {
+            Some(mention(toks, None, from, key_at + 1))
+        }
         _ => None,
     }
 }
@@ -360,6 +365,13 @@ fn counted(toks: &[Tok], at: usize) -> Option<Mention> {
         (false, Some(to)) => Some(mention(toks, streams, quantity.from, to)),
         _ => None,
     }
+}
+
+/// "all 32 together", "all 32 combined".
+fn all_together(toks: &[Tok], at: usize) -> Option<Mention> {
+    let quantity = quantity(toks, at + 1).filter(|_| word(toks, at) == Some("all"))?;
+    matches!(word(toks, quantity.to), Some("together" | "combined"))
+        .then(|| mention(toks, span(&quantity), at, quantity.to + 1))
 }
 
 /// "client" and "user" qualify only where a noun follows: "16 client connections".

@@ -134,11 +134,13 @@ fn is_system(toks: &[Tok], range: &Range<usize>, rate_end: usize) -> bool {
     // "500 tok/s total", "for all users", "all sixteen streams together".
     let trailing = range.clone().any(|at| {
         let all = word(toks, at) == Some("all") && {
-            let next = at + 1 + usize::from(super::quantity::number(toks, at + 1).is_some());
-            word(toks, next)
+            let next = super::quantity::number(toks, at + 1).map_or(at + 1, |(_, to)| to);
+            let noun = word(toks, next)
                 .and_then(entity_of)
-                .is_some_and(|e| e.class == Class::Stream)
-                && matches!(word(toks, next + 1), Some("together" | "combined"))
+                .is_some_and(|e| e.class == Class::Stream);
+            let counted = noun || next > at + 1;
+            let end = next + usize::from(noun);
+            counted && matches!(word(toks, end), Some("together" | "combined"))
         };
         at == rate_end && matches!(word(toks, at), Some("total" | "overall")) || all
     });
