@@ -69,7 +69,7 @@ fn two_operating_points(all: &[&Fields]) -> Option<Note> {
             note(
                 "two_operating_points",
                 format!(
-                    "{} are two operating points: the most per stream and the most in all are not reached under one load, so neither may be quoted as if the other held with it.",
+                    "{} are two operating points: an extreme is reached under a load of its own, so neither may be quoted as if the other held with it.",
                     shown.join(" and ")
                 ),
             )
