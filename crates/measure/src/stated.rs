@@ -146,6 +146,8 @@ impl Scope {
 pub struct Stated {
     /// The value or its range.
     pub value: Span,
+    /// It is a limit from above: the rate itself may be any lower one.
+    pub at_most: bool,
     /// Its unit, such as `tok/s`.
     pub unit: String,
     /// What it was timed over, in seconds, where that was said.
@@ -162,6 +164,7 @@ impl Stated {
     pub fn new(value: Span, unit: impl Into<String>) -> Self {
         Stated {
             value,
+            at_most: false,
             unit: unit.into(),
             seconds: None,
             population: None,
@@ -252,6 +255,7 @@ impl std::fmt::Display for StatedFigure {
         let unit = &self.unit;
         match (self.value, self.range) {
             (Some(value), _) => write!(f, "{} {unit}", number(value)),
+            (_, Some((low, None))) if low <= 0.0 => f.write_str("not bounded"),
             (_, Some((low, None))) => write!(f, "{} {unit} or more", number(low)),
             (_, Some((low, Some(high)))) if low <= 0.0 => {
                 write!(f, "{} {unit} or less", number(high))
@@ -296,7 +300,13 @@ pub fn readings(stated: &Stated, streams: Streams) -> [Reading; 2] {
         most.map_or(0.0, |most| value.0 / most),
         value.1.map(|high| high / least),
     );
-    let multiplied = (value.0 * least, value.1.zip(most).map(|(v, n)| v * n));
+    // At most 20 each for 50 or more: nothing bounds the sum.
+    let sum_from = if stated.at_most && most.is_none() {
+        0.0
+    } else {
+        value.0 * least
+    };
+    let multiplied = (sum_from, value.1.zip(most).map(|(v, n)| v * n));
     let as_is = |scope| figure(stated, scope, value, streams, false);
     let derived = |scope, ends| figure(stated, scope, ends, streams, true);
     [

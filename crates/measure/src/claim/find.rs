@@ -50,7 +50,7 @@ pub(super) fn candidates(
     load: &[Range<usize>],
     machines: &[Devices],
 ) -> Vec<Candidate> {
-    let mut found = after_numbers(toks);
+    let mut found = after_numbers(toks, load);
     if !found.iter().any(|candidate| candidate.sort == Sort::Rate) {
         found.extend(before_numbers(toks, load));
         found.sort_by_key(|candidate| candidate.from);
@@ -73,8 +73,10 @@ pub(super) fn first(candidates: &[Candidate]) -> Option<usize> {
     (0..candidates.len()).min_by_key(|index| candidates[*index].sort)
 }
 
-fn after_numbers(toks: &[Tok]) -> Vec<Candidate> {
+fn after_numbers(toks: &[Tok], load: &[Range<usize>]) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
+    // "batch 32 per GPU" is no rate.
+    let of_load = |at: usize| load.iter().any(|used| used.contains(&at));
     let mut at = 0;
     while at < toks.len() {
         let next = quantity(toks, at)
@@ -82,7 +84,7 @@ fn after_numbers(toks: &[Tok]) -> Vec<Candidate> {
             .and_then(|quantity| {
                 let last = found.iter().rev().find(|c| c.sort == Sort::Rate);
                 with_unit(toks, &quantity)
-                    .or_else(|| inherited(toks, &quantity, last))
+                    .or_else(|| inherited(toks, &quantity, last.filter(|_| !of_load(at))))
                     .or_else(|| ratio(toks, &quantity))
                     .or_else(|| duration(toks, &quantity))
             })

@@ -318,6 +318,9 @@ fn spread(toks: &[Tok], quantity: Quantity) -> Quantity {
 /// "16 users", "sixteen concurrent requests", "16 requests in parallel", "16-way", "16 at once".
 fn counted(toks: &[Tok], at: usize) -> Option<Mention> {
     let quantity = spread(toks, quantity(toks, at)?);
+    if ends_a_list(toks, quantity.from) {
+        return None;
+    }
     let streams = span(&quantity);
     let mut next = quantity.to;
     if matches!(word(toks, next), Some("x" | "way")) {
@@ -365,6 +368,19 @@ fn counted(toks: &[Tok], at: usize) -> Option<Mention> {
         (false, Some(to)) => Some(mention(toks, streams, quantity.from, to)),
         _ => None,
     }
+}
+
+/// "at 10 and 20 users": which of them is meant is not said.
+fn ends_a_list(toks: &[Tok], at: usize) -> bool {
+    let joins = at > 0 && matches!(word(toks, at - 1), Some("and" | "or"));
+    let before = at
+        .checked_sub(2)
+        .filter(|_| joins)
+        .and_then(|i| toks.get(i));
+    before.is_some_and(|tok| {
+        let list = |w: &str| w.contains(',') && w.starts_with(|c: char| c.is_ascii_digit());
+        tok.number().is_some() || tok.word().is_some_and(list)
+    })
 }
 
 /// "all 32 together", "all 32 combined".

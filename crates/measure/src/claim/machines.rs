@@ -60,6 +60,15 @@ const QUALIFIERS: [&str; 19] = [
     "physical",
 ];
 
+/// "2 x 8 GPUs": what the count at `at` is multiplied by.
+fn times_before(toks: &[Tok], at: usize) -> f64 {
+    let cross = at
+        .checked_sub(1)
+        .is_some_and(|i| word(toks, i) == Some("x") || toks[i].sign() == Some('×'));
+    let before = at.checked_sub(2).filter(|_| cross);
+    before.and_then(|i| toks[i].number()).unwrap_or(1.0)
+}
+
 fn device(toks: &[Tok], at: usize) -> Option<Devices> {
     let single = word(toks, at) == Some("single");
     let (count, mut next) = match quantity(toks, at) {
@@ -84,6 +93,7 @@ fn device(toks: &[Tok], at: usize) -> Option<Devices> {
         next += 1;
     }
     let entity = entity_of(name).filter(|entity| entity.class == Class::Machine)?;
+    let count = count * times_before(toks, at);
     // "the 2024 server" is of a year.
     let one_thing = !name.ends_with('s') && entity.name != "GPU";
     if one_thing && (1_990.0..2_100.0).contains(&count) {
@@ -109,6 +119,7 @@ mod tests {
             let all = devices(&lex(text));
             all.first().map(|d| (d.count, d.name))
         };
+        assert_eq!(read("2 x 8 GPUs"), Some((16.0, "GPU")));
         assert_eq!(read("8xB200"), Some((8.0, "GPU")));
         assert_eq!(read("sixteen L40S"), Some((16.0, "GPU")));
         assert_eq!(read("eight NVIDIA B200 GPUs"), Some((8.0, "GPU")));

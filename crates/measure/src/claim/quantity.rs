@@ -244,7 +244,12 @@ pub(super) fn number(toks: &[Tok], at: usize) -> Option<(f64, usize)> {
     if let Some(value) = toks.get(at)?.number() {
         let (part, next) = and_a_part(toks, at + 1).unwrap_or((0.0, at + 1));
         let (factor, to) = magnitude(toks, next);
-        return Some((lex::scaled(value + part, factor), to));
+        // "1 million and a half".
+        let (more, to) = match and_a_part(toks, to) {
+            Some(after) if factor >= 1e3 => after,
+            _ => (0.0, to),
+        };
+        return Some((lex::scaled(value + part + more, factor), to));
     }
     match toks[at].word()? {
         "half" => part(toks, at + 1, 2.0),
@@ -347,7 +352,8 @@ fn in_words(toks: &[Tok], from: usize) -> Option<(f64, usize)> {
     let article = word(from) == Some("a") && is_magnitude(toks, from + 1);
     let first = if article { 1.0 } else { small(word(from)?)? };
     let goes_on = |w: &str| factor_of(w).is_some() || small(w).is_some_and(|n| n >= 20.0);
-    if from.checked_sub(1).and_then(word).is_some_and(goes_on) {
+    let before = from.checked_sub(1).and_then(word);
+    if before.is_some_and(goes_on) || article && before == Some("of") && is_part(toks, from) {
         return None;
     }
     let mut sum = WordSum {
@@ -365,6 +371,18 @@ fn in_words(toks: &[Tok], from: usize) -> Option<(f64, usize)> {
     }
     let left_over = word(at).is_some_and(|w| factor_of(w).is_some() && w != "k");
     (!left_over).then_some((lex::scaled(sum.sum + sum.group, 1.0), at))
+}
+
+/// "three quarters of a million", "3/4 of a million": what "of" before `at` takes a part of.
+fn is_part(toks: &[Tok], at: usize) -> bool {
+    let before = at.checked_sub(2).and_then(|i| toks[i].word());
+    before.is_some_and(|w| {
+        let named = matches!(
+            w,
+            "quarters" | "third" | "thirds" | "fifth" | "tenth" | "fraction"
+        );
+        named || w.starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// A number in words so far.
@@ -455,6 +473,7 @@ mod tests {
             ("one and a half million", 1_500_000.0),
             ("2 and a half million", 2_500_000.0),
             ("2½", 2.5),
+            ("1 million and a half", 1_500_000.0),
             ("10^6", 1e6),
             ("1.5×10^6", 1.5e6),
             ("3x10⁴", 3e4),
@@ -473,6 +492,7 @@ mod tests {
     fn what_is_not_understood_is_no_number() {
         for text in [
             "1/2 million",
+            "3/4 of a million",
             "1 234",
             "1.234,5",
             "1,5",
