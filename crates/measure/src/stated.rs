@@ -424,6 +424,22 @@ mod tests {
     }
 
     #[test]
+    fn at_most_each_of_an_open_number_bounds_no_sum() {
+        let stated = Stated {
+            at_most: true,
+            ..Stated::new(span(20.0, 20.0), "tok/s")
+        };
+        let fifty_or_more = Span::at_least(50.0).expect("a span");
+        for streams in [Streams::Unknown, Streams::Target(fifty_or_more)] {
+            let [_, stream] = readings(&stated, streams);
+            assert_eq!(stream.system.range(), Some((0.0, None)));
+            assert_eq!(stream.system.to_string(), "not bounded");
+        }
+        let [_, stream] = readings(&stated, Streams::Target(span(8.0, 8.0)));
+        assert_eq!(stream.system.value(), Some(160.0));
+    }
+
+    #[test]
     fn unknown_streams_leave_one_end_open() {
         let [aggregate, stream] = of(500.0, Streams::Unknown);
         assert_eq!(aggregate.system.value(), Some(500.0));
