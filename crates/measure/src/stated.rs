@@ -146,6 +146,8 @@ impl Scope {
 pub struct Stated {
     /// The value or its range.
     pub value: Span,
+    /// It is a limit from above: the rate itself may be any lower one.
+    pub at_most: bool,
     /// Its unit, such as `tok/s`.
     pub unit: String,
     /// What it was timed over, in seconds, where that was said.
@@ -162,6 +164,7 @@ impl Stated {
     pub fn new(value: Span, unit: impl Into<String>) -> Self {
         Stated {
             value,
+            at_most: false,
             unit: unit.into(),
             seconds: None,
             population: None,
@@ -252,6 +255,7 @@ impl std::fmt::Display for StatedFigure {
         let unit = &self.unit;
         match (self.value, self.range) {
             (Some(value), _) => write!(f, "{} {unit}", number(value)),
+            (_, Some((low, None))) if low <= 0.0 => f.write_str("not bounded"),
             (_, Some((low, None))) => write!(f, "{} {unit} or more", number(low)),
             (_, Some((low, Some(high)))) if low <= 0.0 => {
                 write!(f, "{} {unit} or less", number(high))
@@ -296,7 +300,13 @@ pub fn readings(stated: &Stated, streams: Streams) -> [Reading; 2] {
         most.map_or(0.0, |most| value.0 / most),
         value.1.map(|high| high / least),
     );
-    let multiplied = (value.0 * least, value.1.zip(most).map(|(v, n)| v * n));
+    // At most 20 each for 50 or more: nothing bounds the sum.
+    let sum_from = if stated.at_most && most.is_none() {
+        0.0
+    } else {
+        value.0 * least
+    };
+    let multiplied = (sum_from, value.1.zip(most).map(|(v, n)| v * n));
     let as_is = |scope| figure(stated, scope, value, streams, false);
     let derived = |scope, ends| figure(stated, scope, ends, streams, true);
     [
@@ -411,6 +421,22 @@ mod tests {
         assert_eq!(stream.system.range(), Some((1_600.0, Some(3_200.0))));
         let code = aggregate.per_stream.reason().map(|why| why.code);
         assert_eq!(code, Some("concurrency_range"));
+    }
+
+    #[test]
+    fn at_most_each_of_an_open_number_bounds_no_sum() {
+        let stated = Stated {
+            at_most: true,
+            ..Stated::new(span(20.0, 20.0), "tok/s")
+        };
+        let fifty_or_more = Span::at_least(50.0).expect("a span");
+        for streams in [Streams::Unknown, Streams::Target(fifty_or_more)] {
+            let [_, stream] = readings(&stated, streams);
+            assert_eq!(stream.system.range(), Some((0.0, None)));
+            assert_eq!(stream.system.to_string(), "not bounded");
+        }
+        let [_, stream] = readings(&stated, Streams::Target(span(8.0, 8.0)));
+        assert_eq!(stream.system.value(), Some(160.0));
     }
 
     #[test]

@@ -52,6 +52,7 @@ fn a_tested_claim_fits() {
     };
     let mut claim = read("over 500 tok/s with 16 users", Given::default()).expect("a claim");
     claim.tested = Some(Tested {
+        interrupted: false,
         answer: Answer::Aggregate,
         text: "It agrees.".into(),
         accepted: (450.0, None),

@@ -137,6 +137,11 @@ fn read(args: &ClaimArgs) -> Result<Claim, Failure> {
         }),
     };
     let read = match (&args.text, &args.value, &args.unit) {
+        (Some(text), ..) if text.trim().is_empty() => {
+            return Err(Failure::usage(
+                "the text is empty: give the sentence that holds the number",
+            ));
+        }
         (Some(text), ..) => claim::read(text, given),
         (None, Some(value), Some(unit)) => claim::of_parts(value, unit, given),
         _ => {

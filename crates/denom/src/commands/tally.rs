@@ -42,6 +42,11 @@ pub fn run(args: &TallyArgs) -> Result<u8, Failure> {
         out(TALLY_SCHEMA)?;
         return Ok(exit::DONE);
     };
+    if args.peak_window.is_some_and(|window| window.0.nanos() == 0) {
+        return Err(Failure::usage(
+            "--peak-window is 0: nothing can be finished in no time; give a length such as 1s, or leave it out",
+        ));
+    }
     let columns = Columns {
         start: start.clone(),
         end: args.end.clone(),
@@ -155,5 +160,9 @@ fn books(tally: &Tally) -> String {
         .excluded()
         .map(|(why, n)| format!("{n} with {}", why.words()));
     let reasons: Vec<String> = each.collect();
-    format!("{} rows read: {}", tally.rows(), reasons.join(", "))
+    let read = page::tally::rows_read(tally.rows());
+    match reasons.is_empty() {
+        true => read,
+        false => format!("{read}: {}", reasons.join(", ")),
+    }
 }

@@ -164,27 +164,48 @@ fn rates(report: &TallyReport, base: Base) -> Grid {
     }
 }
 
-/// The median and the furthest quantiles that n supports, else the range.
+/// The median and the furthest quantiles that n supports, else the range. A unit is written once
+/// where all of them have it, else with each.
 fn spread(spread: &Spread, shown: impl Fn(f64) -> String) -> String {
     let at = |name: &str| spread.quantiles.get(name).and_then(|value| value.value);
-    let plain = |value: f64| shown(value).split(' ').next().unwrap_or("").to_owned();
     let (Some(min), Some(max)) = (spread.min, spread.max) else {
         return "–".into();
     };
     let outer = [("p05", "p95"), ("p10", "p90"), ("p25", "p75")]
         .into_iter()
         .find_map(|(low, high)| Some((low, at(low)?, high, at(high)?)));
+    let plain = |value: f64, beside: &[f64]| {
+        let unit = |value: f64| {
+            shown(value)
+                .split_once(' ')
+                .map(|(_, unit)| unit.to_owned())
+        };
+        let own = shown(value);
+        match beside.iter().all(|other| unit(*other) == unit(value)) {
+            true => own.split(' ').next().unwrap_or("").to_owned(),
+            false => own,
+        }
+    };
     match (at("p50"), outer) {
         (Some(median), Some((low, from, high, to))) => {
+            let all = [median, from, to];
             format!(
                 "{} ({low} {}, {high} {})",
                 shown(median),
-                plain(from),
-                plain(to)
+                plain(from, &all),
+                plain(to, &all)
             )
         }
-        (Some(median), None) => format!("{} ({} to {})", shown(median), plain(min), plain(max)),
-        (None, _) => format!("{} to {}, n {}", plain(min), shown(max), spread.n),
+        (Some(median), None) => {
+            let all = [median, min, max];
+            format!(
+                "{} ({} to {})",
+                shown(median),
+                plain(min, &all),
+                plain(max, &all)
+            )
+        }
+        (None, _) => format!("{} to {}, n {}", plain(min, &[max]), shown(max), spread.n),
     }
 }
 
@@ -256,9 +277,14 @@ fn peak(report: &TallyReport, base: Base) -> String {
     }
 }
 
+/// "1 row read", "8 rows read".
+pub fn rows_read(rows: u64) -> String {
+    format!("{rows} row{} read", if rows == 1 { "" } else { "s" })
+}
+
 fn books(report: &TallyReport) -> String {
     let books = &report.books;
-    let mut parts = vec![format!("{} rows read = {} used", books.rows, books.used)];
+    let mut parts = vec![format!("{} = {} used", rows_read(books.rows), books.used)];
     for (why, n) in &books.excluded {
         parts.push(format!("{n} with {}", why.words()));
     }
@@ -270,4 +296,35 @@ fn books(report: &TallyReport) -> String {
         ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use measure::figure::Evidence;
+
+    use super::*;
+
+    #[test]
+    fn a_range_over_two_scales_has_both_units() {
+        let of = |min, max| {
+            let all = Spread {
+                metric: "duration",
+                unit: "s".into(),
+                rule: "start to end of a row",
+                scope: "per_stream",
+                n: 3,
+                of: 3,
+                evidence: Evidence::Stated,
+                quantiles: BTreeMap::new(),
+                min: Some(min),
+                max: Some(max),
+            };
+            spread(&all, time)
+        };
+        assert_eq!(of(90.0, 3_600.0), "90.0 s to 60.0 min, n 3");
+        assert_eq!(of(0.001, 5.0), "1.00 ms to 5.00 s, n 3");
+        assert_eq!(of(1.0, 5.0), "1.00 to 5.00 s, n 3");
+    }
 }

@@ -21,6 +21,11 @@ pub(super) fn missing(fields: &Fields, sort: Option<Sort>) -> Vec<Missing> {
             concurrency(fields, &shown, true),
             interval(fields, &shown),
         ],
+        Sort::Latency => vec![
+            concurrency(fields, &shown, false),
+            interval(fields, &shown),
+            statistic(fields, &shown),
+        ],
         Sort::Duration => vec![
             sum_or_elapsed(fields, &shown),
             concurrency(fields, &shown, false),

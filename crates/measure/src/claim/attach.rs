@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::entity::Class;
+use super::entity::{Class, entity_of};
 use super::find::{Candidate, Sort};
 use super::interval;
 use super::lex::Tok;
@@ -82,21 +82,26 @@ impl Found<'_> {
     pub fn fields(&self, index: usize, region: &Range<usize>) -> Fields {
         let candidate = &self.candidates[index];
         let mut fields = self.number(candidate);
-        let said = scope::said(self.toks, region, &candidate.unit_at);
         let of_unit = candidate.unit.as_ref().and_then(|unit| unit.per);
-        fields.per = of_unit.or(said.per);
-        fields.scope = of_unit
-            .and_then(|per| scope::scope_of(per.class))
-            .or(said.scope);
+        let rate = candidate.from..candidate.to;
+        let said = scope::said(self.toks, region, &rate, of_unit);
+        (fields.per, fields.scope) = (said.per, said.scope);
         self.load(candidate, region, &mut fields);
         let tokens = candidate.unit.as_ref().is_some_and(|unit| unit.is_tokens());
         if tokens {
-            fields.counted = words::counted(self.toks, region).map(|c| c.name().to_owned());
+            let of_count = || match candidate.sort {
+                Sort::CountOver => words::counted_in_unit(self.toks, &candidate.unit_at),
+                _ => None,
+            };
+            fields.counted = words::counted(self.toks, region)
+                .or_else(of_count)
+                .map(|c| c.name().to_owned());
             fields.ttft_included = words::ttft_included(self.toks, region);
         } else {
             fields.counted = candidate
                 .unit
                 .as_ref()
+                .filter(|_| candidate.sort != Sort::Latency)
                 .map(|unit| spelled(&unit.noun).to_owned());
             if candidate
                 .unit
@@ -175,7 +180,7 @@ impl Found<'_> {
     fn load(&self, candidate: &Candidate, region: &Range<usize>, fields: &mut Fields) {
         let streams = self
             .mention(candidate, region)
-            .and_then(|mention| mention.streams);
+            .and_then(|mention| self.over_machines(mention));
         fields.concurrency = streams.and_then(Span::point);
         fields.concurrency_range = streams.filter(|span| span.point().is_none());
         fields.held_concurrency = self.held().filter(|_| streams.is_none());
@@ -185,6 +190,32 @@ impl Found<'_> {
         let machine = self.machines.iter().find(same);
         fields.devices = machine.map(|machine| machine.count);
         fields.device = machine.map(|machine| machine.name);
+    }
+
+    /// How many at once in all: of "2 servers with 8 users each" and "100 users per GPU", times
+    /// the machines; none where those are not counted.
+    fn over_machines(&self, mention: &Mention) -> Option<Span> {
+        let toks = self.toks;
+        let streams = mention.streams?;
+        let per = match word(toks, mention.to) {
+            Some("per") => entity_of(word(toks, mention.to + 1)?),
+            Some("each") => {
+                let with = |at: usize| matches!(word(toks, at), Some("with" | "of" | "at" | "for"));
+                let owner = self
+                    .machines
+                    .iter()
+                    .find(|m| mention.from == m.to || mention.from == m.to + 1 && with(m.to));
+                owner.and_then(|m| entity_of(word(toks, m.to - 1)?))
+            }
+            _ => None,
+        };
+        match per.filter(|per| per.class == Class::Machine) {
+            None => Some(streams),
+            Some(per) => {
+                let machine = self.machines.iter().find(|m| m.name == per.name)?;
+                streams.times(machine.count)
+            }
+        }
     }
 
     /// Held concurrency by Little's law, where the text gives a rate of requests and their mean
@@ -203,6 +234,13 @@ impl Found<'_> {
     /// The mention of concurrency that goes with a candidate: the nearest of its own words, else
     /// the nearest of the text where that cannot be another number's.
     pub fn mention(&self, candidate: &Candidate, region: &Range<usize>) -> Option<&Mention> {
+        // "10 users and 20 users: 300 and 450 tok/s respectively": the order tells, if at all.
+        let in_order = !words::find(self.toks, &(0..self.toks.len()), &["respectively"]).is_empty();
+        if in_order && self.mentions.len() > 1 {
+            let index = self.candidates.iter().position(|c| c == candidate)?;
+            let paired = self.mentions.len() == self.candidates.len();
+            return self.mentions.get(index).filter(|_| paired);
+        }
         let distance = |mention: &&Mention| match mention.from >= candidate.to {
             true => mention.from - candidate.to,
             false => candidate.from.saturating_sub(mention.to),
@@ -228,6 +266,7 @@ impl Found<'_> {
     fn two_scopes_at_one_load(&self) -> bool {
         let whole = 0..self.toks.len();
         self.mentions.len() == 1
+            && self.mentions[0].streams != Span::exactly(1.0)
             && words::statistic(self.toks, &whole, 0, &[]) != Some(Statistic::Peak)
             && self
                 .candidates
@@ -266,7 +305,7 @@ impl Found<'_> {
 
 /// "in 4.3 minutes" of "from one archive in 4.3 minutes".
 fn last_phrase(text: &str) -> String {
-    let at = ["in ", "within ", "over ", "during "]
+    let at = ["in ", "within ", "over ", "during ", "every "]
         .iter()
         .filter_map(|word| text.rfind(word))
         .max();

@@ -22,6 +22,8 @@ pub(super) enum Sort {
     PerEntity,
     /// A length of time.
     Duration,
+    /// A length of time that one request or token takes.
+    Latency,
     /// A number without a unit.
     Bare,
 }
@@ -48,7 +50,7 @@ pub(super) fn candidates(
     load: &[Range<usize>],
     machines: &[Devices],
 ) -> Vec<Candidate> {
-    let mut found = after_numbers(toks);
+    let mut found = after_numbers(toks, load);
     if !found.iter().any(|candidate| candidate.sort == Sort::Rate) {
         found.extend(before_numbers(toks, load));
         found.sort_by_key(|candidate| candidate.from);
@@ -71,8 +73,10 @@ pub(super) fn first(candidates: &[Candidate]) -> Option<usize> {
     (0..candidates.len()).min_by_key(|index| candidates[*index].sort)
 }
 
-fn after_numbers(toks: &[Tok]) -> Vec<Candidate> {
+fn after_numbers(toks: &[Tok], load: &[Range<usize>]) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
+    // "batch 32 per GPU" is no rate.
+    let of_load = |at: usize| load.iter().any(|used| used.contains(&at));
     let mut at = 0;
     while at < toks.len() {
         let next = quantity(toks, at)
@@ -80,7 +84,7 @@ fn after_numbers(toks: &[Tok]) -> Vec<Candidate> {
             .and_then(|quantity| {
                 let last = found.iter().rev().find(|c| c.sort == Sort::Rate);
                 with_unit(toks, &quantity)
-                    .or_else(|| inherited(toks, &quantity, last))
+                    .or_else(|| inherited(toks, &quantity, last.filter(|_| !of_load(at))))
                     .or_else(|| ratio(toks, &quantity))
                     .or_else(|| duration(toks, &quantity))
             })
@@ -114,6 +118,10 @@ fn with_unit(toks: &[Tok], quantity: &Quantity) -> Option<Candidate> {
         ),
         None => (quantity, unit.to),
     };
+    // "500-token requests" are that long.
+    if unit.time.is_none() && word(toks, unit.to - 1) == Some("token") {
+        return None;
+    }
     let of = |sort, over, to| Candidate {
         quantity: quantity.clone(),
         sort,
@@ -154,8 +162,12 @@ fn within(toks: &[Tok], from: usize) -> Option<(Time, f64, usize)> {
     {
         return Some((time, 1.0, from + 2));
     }
-    let at = (from..from + 6)
-        .find(|at| matches!(word(toks, *at), Some("in" | "within" | "over" | "during")))?;
+    let at = (from..from + 6).find(|at| {
+        matches!(
+            word(toks, *at),
+            Some("in" | "within" | "over" | "during" | "every")
+        )
+    })?;
     let stops = |at: &usize| matches!(toks.get(*at).and_then(Tok::sign), Some('.' | ';' | ','));
     if (from..at).any(|at| stops(&at)) {
         return None;
@@ -202,6 +214,7 @@ fn inherited(toks: &[Tok], quantity: &Quantity, last: Option<&Candidate>) -> Opt
         (Some("each" | "apiece"), next) if next.and_then(time_of).is_none() => (None, quantity.to),
         (Some("per"), Some(next)) => (Some(entity_of(next)?), quantity.to + 2),
         (Some("aggregate" | "combined"), _) => (None, quantity.to),
+        (None, _) if each_gets(toks, quantity.from) => (None, quantity.to),
         _ => return None,
     };
     Some(Candidate {
@@ -216,6 +229,16 @@ fn inherited(toks: &[Tok], quantity: &Quantity, last: Option<&Candidate>) -> Opt
         to,
         over: None,
     })
+}
+
+/// "16 users each getting 31": the words before the number at `at`.
+fn each_gets(toks: &[Tok], at: usize) -> bool {
+    let before = |n: usize| at.checked_sub(n).and_then(|i| word(toks, i));
+    let gets = matches!(
+        before(1),
+        Some("getting" | "gets" | "get" | "seeing" | "sees" | "see" | "receiving" | "receives")
+    );
+    gets && before(2) == Some("each")
 }
 
 /// "24x", "3.5 times higher", "40 % faster".
@@ -244,8 +267,10 @@ fn ratio(toks: &[Tok], quantity: &Quantity) -> Option<Candidate> {
         )
     };
     let multiplied = match (word(toks, at), toks.get(at).and_then(Tok::sign)) {
-        // "8x B200" counts machines.
-        (Some("x"), _) | (_, Some('×')) => word(toks, at + 1).and_then(entity_of).is_none(),
+        // "8x B200" counts machines, and "16 × 500 tok/s" is a product.
+        (Some("x"), _) | (_, Some('×')) => {
+            word(toks, at + 1).and_then(entity_of).is_none() && number(toks, at + 1).is_none()
+        }
         (Some("times"), _) => compares(at + 1),
         (_, Some('%')) => compares(at + 1),
         (Some("percent"), _) => compares(at + 1),
@@ -301,15 +326,30 @@ fn duration(toks: &[Tok], quantity: &Quantity) -> Option<Candidate> {
         per: None,
         to: qualified + 1,
     };
+    let sort = match time.seconds < 1.0 || is_latency(toks, quantity.from, qualified + 1) {
+        true => Sort::Latency,
+        false => Sort::Duration,
+    };
     Some(Candidate {
         quantity: quantity.clone(),
-        sort: Sort::Duration,
+        sort,
         unit: Some(unit),
         unit_at: at..qualified + 1,
         from: quantity.from,
         to: qualified + 1,
         over: None,
     })
+}
+
+/// Whether the length of time at `from..to` is said to be what one request or token takes.
+fn is_latency(toks: &[Tok], from: usize, to: usize) -> bool {
+    let named = |at: usize| {
+        matches!(
+            word(toks, at),
+            Some("latency" | "latencies" | "tpot" | "ttft" | "itl" | "delay" | "wait" | "waits")
+        )
+    };
+    (from.saturating_sub(5)..from).any(named) || (to..to + 3).any(named)
 }
 
 /// A unit and then its number: "throughput (tok/s): 2186.7".

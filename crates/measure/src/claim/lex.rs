@@ -1,5 +1,7 @@
 //! Owns the cutting of a claim's text into numbers, words and signs.
 
+mod notation;
+
 /// One piece of the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tok {
@@ -43,7 +45,7 @@ impl Tok {
     }
 }
 
-const SIGNS: &str = "/+~≈<>≤≥=:;,.()[]%$€£@×*|&!?";
+const SIGNS: &str = "/+±~≈<>≤≥=:;,.()[]%$€£@×*|&!?";
 const HYPHENS: &str = "-‐‑‒–−";
 
 /// Cuts `text`. Hyphens inside compounds vanish ("eight-GPU" is two words); between numbers they
@@ -100,10 +102,27 @@ fn number(text: &str, chars: &[(usize, char)], from: usize, toks: &mut Vec<Tok>)
     let start = chars[from].0;
     let at = end_of_number(chars, from);
     let offset = |index: usize| chars.get(index).map_or(text.len(), |(offset, _)| *offset);
+    if let Some(end) = notation::unread(chars, from, at) {
+        let whole = text[start..offset(end)].to_lowercase();
+        toks.push(Tok {
+            kind: Kind::Word(whole),
+            start,
+            end: offset(end),
+        });
+        return end;
+    }
     let digits: String = text[start..offset(at)]
         .chars()
         .filter(|c| c.is_ascii_digit() || *c == '.')
         .collect();
+    if let Some((value, end)) = notation::of_powers(chars, at, &digits) {
+        toks.push(Tok {
+            kind: Kind::Number(value),
+            start,
+            end: offset(end),
+        });
+        return end;
+    }
     let mut after = at;
     while chars.get(after).is_some_and(|(_, c)| c.is_alphanumeric()) {
         after += 1;
@@ -194,7 +213,7 @@ fn is_name(rest: &str) -> bool {
 
 /// The multiplier at the front of what stands at a number, and its length in bytes. "m" alone is
 /// left as a word: it may be minutes.
-fn multiplier(rest: &str) -> (f64, usize) {
+pub(super) fn multiplier(rest: &str) -> (f64, usize) {
     const WHOLE: [(&str, f64); 9] = [
         ("k", 1e3),
         ("K", 1e3),
@@ -243,9 +262,10 @@ fn word(text: &str, chars: &[(usize, char)], from: usize, toks: &mut Vec<Tok>) -
     }
     let offset = |index: usize| chars.get(index).map_or(text.len(), |(offset, _)| *offset);
     let (start, end) = (offset(from), offset(at));
+    let skip = notation::thousands(&text[start..end], toks);
     toks.push(Tok {
-        kind: Kind::Word(text[start..end].to_lowercase()),
-        start,
+        kind: Kind::Word(text[start + skip..end].to_lowercase()),
+        start: start + skip,
         end,
     });
     // "user's" is "user".

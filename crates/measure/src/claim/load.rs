@@ -146,6 +146,7 @@ pub(super) fn mentions(toks: &[Tok]) -> Vec<Mention> {
     let mut at = 0;
     while at < toks.len() {
         let mention = keyed(toks, at)
+            .or_else(|| all_together(toks, at))
             .or_else(|| attached(toks, at))
             .or_else(|| counted(toks, at))
             .or_else(|| {
@@ -243,10 +244,14 @@ fn no_number(toks: &[Tok], key_at: usize, next: usize) -> Option<Mention> {
     let before = stands(key_at.checked_sub(1), &BEFORE);
     let from = key_at - usize::from(before);
     match key {
-        "concurrency" | "batch" if stands(Some(next), &AFTER) => {
+        "concurrency" | "batch" | "c" | "bs" | "conc" | "parallelism" | "batchsize"
+            if stands(Some(next), &AFTER) =>
+        {
             Some(mention(toks, None, from, next + 1))
         }
-        "concurrency" if before => Some(mention(toks, None, from, key_at + 1)),
+        "concurrency" | "batch" | "parallelism" if before => {
+            Some(mention(toks, None, from, key_at + 1))
+        }
         _ => None,
     }
 }
@@ -313,6 +318,9 @@ fn spread(toks: &[Tok], quantity: Quantity) -> Quantity {
 /// "16 users", "sixteen concurrent requests", "16 requests in parallel", "16-way", "16 at once".
 fn counted(toks: &[Tok], at: usize) -> Option<Mention> {
     let quantity = spread(toks, quantity(toks, at)?);
+    if ends_a_list(toks, quantity.from) {
+        return None;
+    }
     let streams = span(&quantity);
     let mut next = quantity.to;
     if matches!(word(toks, next), Some("x" | "way")) {
@@ -360,6 +368,26 @@ fn counted(toks: &[Tok], at: usize) -> Option<Mention> {
         (false, Some(to)) => Some(mention(toks, streams, quantity.from, to)),
         _ => None,
     }
+}
+
+/// "at 10 and 20 users": which of them is meant is not said.
+fn ends_a_list(toks: &[Tok], at: usize) -> bool {
+    let joins = at > 0 && matches!(word(toks, at - 1), Some("and" | "or"));
+    let before = at
+        .checked_sub(2)
+        .filter(|_| joins)
+        .and_then(|i| toks.get(i));
+    before.is_some_and(|tok| {
+        let list = |w: &str| w.contains(',') && w.starts_with(|c: char| c.is_ascii_digit());
+        tok.number().is_some() || tok.word().is_some_and(list)
+    })
+}
+
+/// "all 32 together", "all 32 combined".
+fn all_together(toks: &[Tok], at: usize) -> Option<Mention> {
+    let quantity = quantity(toks, at + 1).filter(|_| word(toks, at) == Some("all"))?;
+    matches!(word(toks, quantity.to), Some("together" | "combined"))
+        .then(|| mention(toks, span(&quantity), at, quantity.to + 1))
 }
 
 /// "client" and "user" qualify only where a noun follows: "16 client connections".

@@ -17,7 +17,24 @@ pub(super) struct Devices {
 
 /// All counts of machines, in the order of the text.
 pub(super) fn devices(toks: &[Tok]) -> Vec<Devices> {
-    (0..toks.len()).filter_map(|at| device(toks, at)).collect()
+    let mut found: Vec<Devices> = Vec::new();
+    for mut inner in (0..toks.len()).filter_map(|at| device(toks, at)) {
+        let outer = found.last().filter(|outer| nests(toks, outer, &inner));
+        inner.count *= outer.map_or(1.0, |outer| outer.count);
+        found.push(inner);
+    }
+    found
+}
+
+/// "two nodes of eight GPUs", "16 nodes with 8 GPUs each": the one is a part of each of the other.
+fn nests(toks: &[Tok], outer: &Devices, inner: &Devices) -> bool {
+    let each = word(toks, inner.to) == Some("each");
+    let joined = match word(toks, outer.to) {
+        Some("of") => true,
+        Some("with" | "at" | "having") => each,
+        _ => false,
+    };
+    outer.name != inner.name && inner.from == outer.to + 1 && joined
 }
 
 /// Words between a number and the machines it counts.
@@ -43,6 +60,15 @@ const QUALIFIERS: [&str; 19] = [
     "physical",
 ];
 
+/// "2 x 8 GPUs": what the count at `at` is multiplied by.
+fn times_before(toks: &[Tok], at: usize) -> f64 {
+    let cross = at
+        .checked_sub(1)
+        .is_some_and(|i| word(toks, i) == Some("x") || toks[i].sign() == Some('×'));
+    let before = at.checked_sub(2).filter(|_| cross);
+    before.and_then(|i| toks[i].number()).unwrap_or(1.0)
+}
+
 fn device(toks: &[Tok], at: usize) -> Option<Devices> {
     let single = word(toks, at) == Some("single");
     let (count, mut next) = match quantity(toks, at) {
@@ -67,6 +93,12 @@ fn device(toks: &[Tok], at: usize) -> Option<Devices> {
         next += 1;
     }
     let entity = entity_of(name).filter(|entity| entity.class == Class::Machine)?;
+    let count = count * times_before(toks, at);
+    // "the 2024 server" is of a year.
+    let one_thing = !name.ends_with('s') && entity.name != "GPU";
+    if one_thing && (1_990.0..2_100.0).contains(&count) {
+        return None;
+    }
     let whole = count >= 1.0 && count.fract() == 0.0 && count < 1e7;
     whole.then_some(Devices {
         count,
@@ -87,6 +119,7 @@ mod tests {
             let all = devices(&lex(text));
             all.first().map(|d| (d.count, d.name))
         };
+        assert_eq!(read("2 x 8 GPUs"), Some((16.0, "GPU")));
         assert_eq!(read("8xB200"), Some((8.0, "GPU")));
         assert_eq!(read("sixteen L40S"), Some((16.0, "GPU")));
         assert_eq!(read("eight NVIDIA B200 GPUs"), Some((8.0, "GPU")));
@@ -94,5 +127,14 @@ mod tests {
         assert_eq!(read("one server"), Some((1.0, "server")));
         assert_eq!(read("a single H100"), Some((1.0, "GPU")));
         assert_eq!(read("16 users"), None);
+        assert_eq!(read("the 2024 server"), None);
+    }
+
+    #[test]
+    fn machines_in_machines_are_multiplied() {
+        let last = |text: &str| devices(&lex(text)).last().map(|d| (d.count, d.name));
+        assert_eq!(last("two nodes of eight GPUs"), Some((16.0, "GPU")));
+        assert_eq!(last("16 nodes with 8 GPUs each"), Some((128.0, "GPU")));
+        assert_eq!(last("16 nodes with 8 GPUs"), Some((8.0, "GPU")));
     }
 }

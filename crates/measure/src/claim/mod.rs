@@ -2,6 +2,7 @@
 
 mod ask;
 mod attach;
+mod binding;
 mod entity;
 mod find;
 mod interval;

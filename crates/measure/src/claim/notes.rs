@@ -69,7 +69,7 @@ fn two_operating_points(all: &[&Fields]) -> Option<Note> {
             note(
                 "two_operating_points",
                 format!(
-                    "{} are two operating points: the most per stream and the most in all are not reached under one load, so neither may be quoted as if the other held with it.",
+                    "{} are two operating points: an extreme is reached under a load of its own, so neither may be quoted as if the other held with it.",
                     shown.join(" and ")
                 ),
             )
@@ -84,10 +84,10 @@ fn both_given(all: &[&Fields]) -> Option<Note> {
             .find(|f| f.scope == Some(scope) && f.per_second.is_some() && f.value_to.is_none())
     };
     let (system, stream) = (of(Scope::System)?, of(Scope::PerStream)?);
-    let streams = system
-        .concurrency
-        .filter(|n| stream.concurrency.is_none_or(|m| m == *n))
-        .or(stream.concurrency)?;
+    let streams = match (system.concurrency, stream.concurrency) {
+        (Some(n), Some(m)) if n != m => return None,
+        (n, m) => n.or(m)?,
+    };
     if system.unit != stream.unit || system.per.is_some_and(|per| per.class == Class::Machine) {
         return None;
     }
@@ -307,6 +307,10 @@ fn of_sort(sort: Sort, first: &Fields) -> Option<Note> {
         Sort::PerEntity => note(
             "not_a_rate",
             "There is no time in the unit: it says how many, not how fast.",
+        ),
+        Sort::Latency => note(
+            "not_a_rate",
+            "It is a latency, of one request or token: however many run at once, it is neither divided nor multiplied by them.",
         ),
         Sort::Duration => note(
             "sum_vs_elapsed",

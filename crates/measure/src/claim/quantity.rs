@@ -48,6 +48,15 @@ pub(super) fn quantity(toks: &[Tok], at: usize) -> Option<Quantity> {
             return found;
         }
     }
+    if let Some((off, to)) = tolerance(toks, to, low) {
+        return Some(Quantity {
+            low: low - off,
+            high: low + off,
+            bound: Bound::Range,
+            from,
+            to,
+        });
+    }
     let (bound, to) = match or_more(toks, to) {
         Some(after) => (Bound::AtLeast, after),
         None => (bound, to),
@@ -78,6 +87,25 @@ fn range(toks: &[Tok], at: usize, low: f64, joint: usize) -> Option<Quantity> {
         from: if opened { from.min(at - 1) } else { from },
         to,
     })
+}
+
+/// "± 20", "(+/- 5 %)" at `at`: how far off `value` may be, and the token after it.
+fn tolerance(toks: &[Tok], at: usize, value: f64) -> Option<(f64, usize)> {
+    let sign = |i: usize| toks.get(i).and_then(Tok::sign);
+    let open = usize::from(sign(at) == Some('('));
+    let first = at + open;
+    let next = match (sign(first), sign(first + 1), sign(first + 2)) {
+        (Some('±'), ..) => first + 1,
+        (Some('+'), Some('/'), Some('-')) => first + 3,
+        (Some('+'), Some('-'), _) => first + 2,
+        _ => return None,
+    };
+    let (off, mut to) = number(toks, next)?;
+    let percent = sign(to) == Some('%') || toks.get(to).and_then(Tok::word) == Some("percent");
+    to += usize::from(percent);
+    to += usize::from(open == 1 && sign(to) == Some(')'));
+    let off = if percent { value * off / 100.0 } else { off };
+    (off <= value).then_some((off, to))
 }
 
 /// The token after "+", "plus" or "or more" that stands at `at` and adds nothing.
@@ -214,17 +242,29 @@ fn before(toks: &[Tok], at: usize) -> (usize, Bound) {
 /// A bare number at `at` and the token after it.
 pub(super) fn number(toks: &[Tok], at: usize) -> Option<(f64, usize)> {
     if let Some(value) = toks.get(at)?.number() {
-        let (factor, to) = magnitude(toks, at + 1);
-        return Some((lex::scaled(value, factor), to));
+        let (part, next) = and_a_part(toks, at + 1).unwrap_or((0.0, at + 1));
+        let (factor, to) = magnitude(toks, next);
+        // "1 million and a half".
+        let (more, to) = match and_a_part(toks, to) {
+            Some(after) if factor >= 1e3 => after,
+            _ => (0.0, to),
+        };
+        return Some((lex::scaled(value + part + more, factor), to));
     }
     match toks[at].word()? {
-        "a" if is_magnitude(toks, at + 1) => {
-            let (factor, to) = magnitude(toks, at + 1);
-            Some((factor, to))
-        }
         "half" => part(toks, at + 1, 2.0),
         "quarter" => part(toks, at + 1, 4.0),
         _ => in_words(toks, at),
+    }
+}
+
+/// "and a half" of "two and a half", and the token after it.
+fn and_a_part(toks: &[Tok], at: usize) -> Option<(f64, usize)> {
+    let word = |i: usize| toks.get(i).and_then(Tok::word);
+    match (word(at), word(at + 1), word(at + 2)) {
+        (Some("and"), Some("a"), Some("half")) => Some((0.5, at + 3)),
+        (Some("and"), Some("a"), Some("quarter")) => Some((0.25, at + 3)),
+        _ => None,
     }
 }
 
@@ -304,33 +344,102 @@ fn small(word: &str) -> Option<f64> {
     at(&WORDS).or(at(&TENS).map(|i| (i + 2.0) * 10.0))
 }
 
-/// "two thousand four hundred and fifty".
+/// "two thousand four hundred and fifty", "a hundred and twenty", "two and a half thousand". Not
+/// where the words before belong to the number or the words after go on in a way that is not
+/// understood: no number is better than a part of one.
 fn in_words(toks: &[Tok], from: usize) -> Option<(f64, usize)> {
     let word = |i: usize| toks.get(i).and_then(Tok::word);
-    let (mut sum, mut group, mut at) = (0.0, small(word(from)?)?, from + 1);
-    loop {
-        let joined = usize::from(word(at) == Some("and") && group >= 100.0);
-        match word(at + joined) {
-            Some("dozen") if joined == 0 => group *= 12.0,
-            Some("hundred") if joined == 0 => group *= 100.0,
-            Some(next) if joined == 0 && factor_of(next).is_some() => {
-                sum += group * factor_of(next).unwrap_or(1.0);
-                group = 0.0;
-            }
-            Some(next) => match small(next) {
-                Some(ones)
-                    if group == 0.0 || ones < 10.0 && group % 10.0 == 0.0 && group >= 20.0 =>
-                {
-                    group += ones;
-                }
-                Some(tens) if group >= 100.0 && group % 100.0 == 0.0 => group += tens,
-                _ => break,
-            },
-            None => break,
-        }
-        at += 1 + joined;
+    let article = word(from) == Some("a") && is_magnitude(toks, from + 1);
+    let first = if article { 1.0 } else { small(word(from)?)? };
+    let goes_on = |w: &str| factor_of(w).is_some() || small(w).is_some_and(|n| n >= 20.0);
+    let before = from.checked_sub(1).and_then(word);
+    if before.is_some_and(goes_on) || article && before == Some("of") && is_part(toks, from) {
+        return None;
     }
-    Some((sum + group, at))
+    let mut sum = WordSum {
+        sum: 0.0,
+        group: first,
+        last: f64::INFINITY,
+    };
+    let mut at = from + 1;
+    if let Some((part, next)) = and_a_part(toks, at) {
+        sum.group += part;
+        at = next;
+    }
+    while let Some(next) = sum.take(toks, at, from_word(toks, from, "between")) {
+        at = next;
+    }
+    let left_over = word(at).is_some_and(|w| factor_of(w).is_some() && w != "k");
+    (!left_over).then_some((lex::scaled(sum.sum + sum.group, 1.0), at))
+}
+
+/// "three quarters of a million", "3/4 of a million": what "of" before `at` takes a part of.
+fn is_part(toks: &[Tok], at: usize) -> bool {
+    let before = at.checked_sub(2).and_then(|i| toks[i].word());
+    before.is_some_and(|w| {
+        let named = matches!(
+            w,
+            "quarters" | "third" | "thirds" | "fifth" | "tenth" | "fraction"
+        );
+        named || w.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// A number in words so far.
+struct WordSum {
+    /// Thousands and more.
+    sum: f64,
+    /// What a next multiplier multiplies.
+    group: f64,
+    /// The last multiplier from a thousand on: they come in falling order.
+    last: f64,
+}
+
+impl WordSum {
+    /// Takes the word at `at` in, with an "and" before it; the token after it, or none where it
+    /// is not part of the number. `between` gives "and" to the range.
+    fn take(&mut self, toks: &[Tok], at: usize, between: bool) -> Option<usize> {
+        let word = |i: usize| toks.get(i).and_then(Tok::word);
+        let next = word(at)?;
+        if next == "and" && !between {
+            let ones = small(word(at + 1)?)?;
+            let starts_anew = word(at + 2).is_some_and(|w| w == "hundred" || w == "dozen");
+            let after = word(at + 2).and_then(factor_of).is_some();
+            let joins = self.group >= 100.0 && self.group % 100.0 == 0.0
+                || self.group == 0.0 && self.sum > 0.0 && !after;
+            return (joins && !starts_anew && self.add(ones)).then_some(at + 2);
+        }
+        match next {
+            "dozen" if self.group < 100.0 => self.group *= 12.0,
+            "hundred" if self.group < 100.0 && self.group > 0.0 => self.group *= 100.0,
+            "dozen" | "hundred" => return None,
+            _ => match factor_of(next) {
+                Some(factor) if factor < self.last && self.group > 0.0 => {
+                    self.sum += self.group * factor;
+                    (self.group, self.last) = (0.0, factor);
+                }
+                Some(factor) if self.sum > 0.0 && self.group == 0.0 => {
+                    // "two thousand million".
+                    self.sum *= factor;
+                    self.last = 1e3;
+                }
+                Some(_) => return None,
+                None => return self.add(small(next)?).then_some(at + 1),
+            },
+        }
+        Some(at + 1)
+    }
+
+    /// Adds a number below a hundred where one can stand.
+    fn add(&mut self, ones: f64) -> bool {
+        let fits = self.group == 0.0
+            || ones < 10.0 && self.group % 10.0 == 0.0 && self.group >= 20.0
+            || self.group >= 100.0 && self.group % 100.0 == 0.0;
+        if fits {
+            self.group += ones;
+        }
+        fits
+    }
 }
 
 #[cfg(test)]
@@ -356,12 +465,43 @@ mod tests {
             ("half a million", 500_000.0),
             ("quarter of a million", 250_000.0),
             ("two dozen", 24.0),
+            ("a hundred and twenty", 120.0),
+            ("a hundred thousand", 100_000.0),
+            ("a thousand and fifty", 1_050.0),
+            ("two hundred and fifty thousand", 250_000.0),
+            ("two and a half thousand", 2_500.0),
+            ("one and a half million", 1_500_000.0),
+            ("2 and a half million", 2_500_000.0),
+            ("2½", 2.5),
+            ("1 million and a half", 1_500_000.0),
+            ("10^6", 1e6),
+            ("1.5×10^6", 1.5e6),
+            ("3x10⁴", 3e4),
+            ("1e3", 1e3),
+            ("2.5e3", 2.5e3),
             ("1.5 million", 1_500_000.0),
             ("22.3k", 22_300.0),
             ("3 hundred thousand", 300_000.0),
             ("1,024", 1_024.0),
         ] {
             assert_eq!(read(text), Some((value, value, Bound::Point)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_no_number() {
+        for text in [
+            "1/2 million",
+            "3/4 of a million",
+            "1 234",
+            "1.234,5",
+            "1,5",
+            "16x500",
+            "2^8",
+            "2⁸",
+            "two hundred thousand thousand hundred",
+        ] {
+            assert_eq!(read(text), None, "{text}");
         }
     }
 
@@ -378,6 +518,20 @@ mod tests {
             ("between four and eight", 4.0, 8.0, Bound::Range),
             ("4 to 8k", 4e3, 8e3, Bound::Range),
             ("50 to 100", 50.0, 100.0, Bound::Range),
+            ("500±20", 480.0, 520.0, Bound::Range),
+            ("500 (+/- 5 %)", 475.0, 525.0, Bound::Range),
+            (
+                "between one hundred and two hundred",
+                100.0,
+                200.0,
+                Bound::Range,
+            ),
+            (
+                "between 1 thousand and two thousand",
+                1e3,
+                2e3,
+                Bound::Range,
+            ),
         ] {
             assert_eq!(read(text), Some((low, high, bound)), "{text}");
         }

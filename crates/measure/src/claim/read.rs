@@ -3,6 +3,7 @@
 use super::attach::{Found, regions};
 use super::entity::Class;
 use super::find::{self, Candidate, Sort, candidates};
+use super::quantity::Bound;
 use super::{
     Claim, ClaimReading, Fields, LONGEST, SCHEMA, Standing, ask, lex, load, machines, notes,
     quantity,
@@ -190,6 +191,7 @@ fn both(fields: &Fields, candidate: Option<&Candidate>) -> Vec<ClaimReading> {
     };
     let stated = Stated {
         seconds: fields.interval_s,
+        at_most: fields.bound == Some(Bound::AtMost),
         ..Stated::new(value, unit)
     };
     readings(&stated, streams)

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::entity::time_of;
 use super::lex::Tok;
-use super::quantity::number;
+use super::quantity::{number, quantity};
 use super::{Counted, Statistic};
 
 pub(super) fn word(toks: &[Tok], at: usize) -> Option<&str> {
@@ -220,9 +220,9 @@ pub(super) fn counted(toks: &[Tok], range: &Range<usize>) -> Option<Counted> {
         return Some(Counted::Total);
     }
     let told = |words: &[&str]| {
-        find(toks, range, words)
-            .iter()
-            .any(|(at, _)| !is_length(toks, *at) && !of_the_wait(toks, *at))
+        find(toks, range, words).iter().any(|(at, _)| {
+            !is_length(toks, *at) && !of_the_wait(toks, *at) && !is_feature(toks, *at)
+        })
     };
     match (told(&OUTPUT), told(&INPUT)) {
         (true, true) if joined(toks, range) => Some(Counted::Total),
@@ -230,6 +230,36 @@ pub(super) fn counted(toks: &[Tok], range: &Range<usize>) -> Option<Counted> {
         (false, true) => Some(Counted::Input),
         _ => None,
     }
+}
+
+/// "output tokens" of a count over a time, where its unit says it.
+pub(super) fn counted_in_unit(toks: &[Tok], unit_at: &Range<usize>) -> Option<Counted> {
+    let told = |words: &[&str]| !find(toks, unit_at, words).is_empty();
+    match (told(&OUTPUT), told(&INPUT)) {
+        (true, false) => Some(Counted::Output),
+        (false, true) => Some(Counted::Input),
+        _ => None,
+    }
+}
+
+/// "speculative decoding", "prefill caching": what a server can do, not what is counted.
+fn is_feature(toks: &[Tok], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|i| word(toks, i));
+    matches!(
+        before,
+        Some(
+            "speculative"
+                | "chunked"
+                | "disaggregated"
+                | "guided"
+                | "constrained"
+                | "greedy"
+                | "structured"
+        )
+    ) || matches!(
+        word(toks, at + 1),
+        Some("caching" | "cache" | "cached" | "chunking" | "disaggregation")
+    )
 }
 
 /// "including prefill" says what is in the time, not what is counted.
@@ -315,7 +345,11 @@ fn is_length(toks: &[Tok], at: usize) -> bool {
         word(toks, at + 1),
         Some("length" | "lengths" | "len" | "sequence")
     );
-    named_length || number_before && !rate && !after_rate(toks, at)
+    // "input 1024 output 128".
+    let number_after = quantity(toks, at + 1).is_some_and(|quantity| {
+        super::unit::unit(toks, quantity.to).is_none_or(|unit| unit.time.is_none())
+    });
+    named_length || number_after || number_before && !rate && !after_rate(toks, at)
 }
 
 /// "500 tokens/s output": the number before belongs to a rate that ended here.
@@ -326,7 +360,7 @@ fn after_rate(toks: &[Tok], at: usize) -> bool {
 }
 
 /// Words that put the wait for the first token into the time.
-const WITH_THE_WAIT: [&str; 21] = [
+const WITH_THE_WAIT: [&str; 20] = [
     "end to end",
     "e2e",
     "including ttft",
@@ -347,7 +381,6 @@ const WITH_THE_WAIT: [&str; 21] = [
     "including the time to first token",
     "includes the wait",
     "from sending",
-    "with ttft",
 ];
 
 /// Words that leave it out.
@@ -382,6 +415,30 @@ const WITHOUT_THE_WAIT: [&str; 28] = [
     "prefill excluded",
 ];
 
+/// "TTFT of 300 ms not counted", "TTFT excluded", "without counting the prefill".
+fn left_out(toks: &[Tok], range: &Range<usize>) -> bool {
+    const WAIT: [&str; 4] = ["ttft", "time to first token", "prefill", "first token"];
+    const AFTER: [&str; 5] = [
+        "excluded",
+        "not counted",
+        "not included",
+        "left out",
+        "ignored",
+    ];
+    const BEFORE: [&str; 3] = ["without counting", "without including", "leaving out"];
+    find(toks, range, &WAIT).iter().any(|(at, phrase)| {
+        let from = at + phrase.split(' ').count();
+        let clause = from..(from..from + 6)
+            .find(|i| toks.get(*i).is_none_or(|tok| tok.sign().is_some()))
+            .unwrap_or(from + 6);
+        let article = usize::from(*at > 0 && word(toks, at - 1) == Some("the"));
+        let before = at
+            .checked_sub(2 + article)
+            .is_some_and(|i| BEFORE.iter().any(|phrase| stands(toks, i, phrase)));
+        before || !find(toks, &clause, &AFTER).is_empty()
+    })
+}
+
 /// Whether the wait for the first token is in the time, where words say so.
 pub(super) fn ttft_included(toks: &[Tok], range: &Range<usize>) -> Option<bool> {
     let out = find(toks, range, &WITHOUT_THE_WAIT)
@@ -389,8 +446,10 @@ pub(super) fn ttft_included(toks: &[Tok], range: &Range<usize>) -> Option<bool> 
         .any(|(at, phrase)| {
             // "decode GPU" names a machine.
             !phrase.starts_with("decod")
-                || super::entity::entity_of(word(toks, at + 1).unwrap_or("")).is_none()
-        });
+                || !is_feature(toks, *at)
+                    && super::entity::entity_of(word(toks, at + 1).unwrap_or("")).is_none()
+        })
+        || left_out(toks, range);
     let included = find(toks, range, &WITH_THE_WAIT)
         .iter()
         .any(|(at, _)| at.checked_sub(1).and_then(|i| word(toks, i)) != Some("not"));

@@ -228,11 +228,18 @@ fn source(tally: &Tally) -> String {
     }
 }
 
+/// Rows that a median needs, by whose length the peak's window is chosen.
+const FEWEST_FOR_A_PEAK: u64 = 6;
+
 fn peak(tally: &Tally, times: &Times, mean: f64) -> Peak {
     let middle = tally.durations.n() / 2 + 1;
     let row = tally.durations.at(middle).unwrap_or(0.0);
     let span = (times.seconds * 1e9) as i64;
-    match tally.windows.clone().peak(span, (row * 1e9) as i64) {
+    let found = match tally.options.peak_window.is_none() && tally.used < FEWEST_FOR_A_PEAK {
+        true => Err("fewer than 6 rows have no median row to choose a window by: name one"),
+        false => tally.windows.clone().peak(span, (row * 1e9) as i64),
+    };
+    match found {
         Ok((start, width, amount)) => {
             let value = amount as f64 * 1e3 / width as f64;
             Peak {

@@ -61,6 +61,20 @@ fn two_chats_at_once_are_not_twice_as_fast() {
 }
 
 #[test]
+fn few_rows_have_no_peak_but_in_a_window_that_was_asked_for() {
+    let rows = [("0", "1", "a", "100")];
+    let by_itself = tally(named("rows"), &rows).expect("a report").peak;
+    assert_eq!(by_itself.value, None);
+    assert!(by_itself.withheld.is_some());
+    let options = Options {
+        peak_window: Some(500_000_000),
+        ..named("rows")
+    };
+    let asked = tally(options, &rows).expect("a report").peak;
+    assert_eq!(asked.over_mean, Some(2.0));
+}
+
+#[test]
 fn every_row_is_used_or_excluded_for_a_named_reason() {
     let rows = [
         ("0", "5", "a", "2"),

@@ -78,6 +78,8 @@ pub struct Tested {
     /// Values that agree with the claim, in its unit for one second: from, and to where it has an
     /// upper end.
     pub accepted: (f64, Option<f64>),
+    /// The run was stopped before its plan was done: the answer rests on a part of it.
+    pub interrupted: bool,
     /// At the stated concurrency.
     pub rests_on: Vec<Rests>,
     /// At concurrency 1.
@@ -109,6 +111,7 @@ pub fn judge(claim: &Claim, report: &Report, streams: u32) -> Result<Tested, Str
         .map(|level| of_stream(level, &question))
         .unwrap_or_default();
     let seen = Seen {
+        interrupted: report.run.interrupted,
         invalid: invalid(stated, streams),
         refuted: alone.is_some_and(|level| level.verdict.valid)
             && refutes(&alone_rests, question.accepted.0),
@@ -117,6 +120,7 @@ pub fn judge(claim: &Claim, report: &Report, streams: u32) -> Result<Tested, Str
     let answer = answer(&rests_on, &seen);
     Ok(Tested {
         text: sentence(answer, &question, &rests_on, &seen, streams),
+        interrupted: seen.interrupted,
         holds: holds(answer, question.scope),
         answer,
         accepted: question.accepted,
@@ -129,6 +133,7 @@ pub fn judge(claim: &Claim, report: &Report, streams: u32) -> Result<Tested, Str
 /// What the levels show beside their figures.
 #[derive(Debug, Clone, PartialEq)]
 struct Seen {
+    interrupted: bool,
     invalid: Option<String>,
     refuted: bool,
     burst: Option<String>,
@@ -235,9 +240,16 @@ fn sentence(
         What::Requests => "req/s",
         _ => "tok/s",
     };
-    let value = format!("{} {unit}", number(question.value));
+    let value = match question.high > question.value {
+        true => format!(
+            "{} to {} {unit}",
+            number(question.value),
+            number(question.high)
+        ),
+        false => format!("{} {unit}", number(question.value)),
+    };
     let both = format!(
-        "with {streams} streams the system made {} and one stream {}",
+        "with {streams} streams the system {} and one stream {}",
         shown(rests, Scope::System),
         shown(rests, Scope::PerStream)
     );
@@ -270,7 +282,11 @@ fn sentence(
         }
         false => "",
     };
-    format!("{verdict}; {both}.{refuted}")
+    let partial = match seen.interrupted {
+        true => "INTERRUPTED, so on a part of the run only: ",
+        false => "",
+    };
+    format!("{partial}{verdict}; {both}.{refuted}")
 }
 
 /// The figure of one reading that agrees, else the first that was observed.
@@ -280,7 +296,7 @@ fn shown(rests: &[Rests], scope: Scope) -> String {
         .filter(|r| r.reading == scope)
         .filter_map(|r| Some((r.agrees != Some(true), r.value?, &r.unit)))
         .min_by_key(|(differs, ..)| *differs)
-        .map_or("not observed".into(), |(_, value, unit)| {
-            format!("{} {unit}", crate::rate::significant(value))
+        .map_or("was not observed".into(), |(_, value, unit)| {
+            format!("made {} {unit}", crate::rate::significant(value))
         })
 }

@@ -11,6 +11,8 @@ const TOLERANCE: f64 = 0.1;
 pub(super) struct Question {
     pub accepted: (f64, Option<f64>),
     pub value: f64,
+    /// The upper end of a range, else the value.
+    pub high: f64,
     pub what: What,
     pub wait: Option<bool>,
     pub scope: Option<Scope>,
@@ -72,6 +74,7 @@ pub(super) fn question(fields: &Fields) -> Result<Question, String> {
     Ok(Question {
         accepted: accepted(value, high, fields.bound.unwrap_or(Bound::Point)),
         value,
+        high,
         what,
         wait: fields.ttft_included,
         scope: fields.scope,

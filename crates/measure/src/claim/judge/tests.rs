@@ -31,6 +31,7 @@ fn rests(reading: Scope, interval: Option<[f64; 2]>, question: &Question) -> Res
 }
 
 const VALID: Seen = Seen {
+    interrupted: false,
     invalid: None,
     refuted: false,
     burst: None,
@@ -137,6 +138,25 @@ fn a_scope_that_was_stated_has_to_be_the_one_that_agrees() {
     assert_eq!(holds(Answer::PerStream, Some(Scope::System)), Some(false));
     assert_eq!(holds(Answer::Neither, None), Some(false));
     assert_eq!(holds(Answer::CannotTell, None), None);
+}
+
+#[test]
+fn the_sentence_says_what_it_rests_on() {
+    let question = asked("450-550 tok/s");
+    let all = [
+        rests(Scope::System, Some([500.0, 500.0]), &question),
+        rests(Scope::PerStream, None, &question),
+    ];
+    let said = |seen: &Seen| sentence(Answer::Aggregate, &question, &all, seen, 16);
+    assert_eq!(
+        said(&VALID),
+        "450 to 550 tok/s agrees with the aggregate reading; with 16 streams the system made 500 tok/s and one stream was not observed."
+    );
+    let stopped = Seen {
+        interrupted: true,
+        ..VALID
+    };
+    assert!(said(&stopped).starts_with("INTERRUPTED"));
 }
 
 #[test]
