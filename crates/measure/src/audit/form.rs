@@ -280,6 +280,18 @@ impl Run {
         stated(Metric::StreamGeneration) || stated(Metric::StreamEndToEnd)
     }
 
+    /// Whether any number of the run was read: a figure, a count, a sum or a request.
+    pub fn tells(&self) -> bool {
+        let (books, totals) = (&self.books, &self.totals);
+        let rows = match &self.rows {
+            Rows::None => 0,
+            Rows::Written(rows) => rows.len(),
+            Rows::Own(judged) => judged.len(),
+        };
+        let counts = [books.completed, books.failed, totals.output, totals.input];
+        rows > 0 || !self.numbers.is_empty() || counts.iter().any(Option::is_some)
+    }
+
     /// Whether anything came of the run.
     pub fn has_result(&self) -> bool {
         self.books.completed.is_none_or(|completed| completed > 0.0)
