@@ -165,6 +165,8 @@ pub struct Run {
     pub numbers: Vec<Number>,
     /// Its requests.
     pub rows: Rows,
+    /// Sums that are written and cannot be, each with its number: they were not read.
+    pub impossible: Vec<String>,
 }
 
 impl Run {
@@ -177,12 +179,16 @@ impl Run {
             totals: Totals::default(),
             numbers: Vec::new(),
             rows: Rows::None,
+            impossible: Vec::new(),
         }
     }
 
     /// Drops what no configuration, count or sum can be: a marker for none, or nonsense.
     pub fn drop_impossible(&mut self) {
         let (config, books, totals) = (&mut self.config, &mut self.books, &mut self.totals);
+        if let Some(duration) = totals.duration.filter(|duration| *duration <= 0.0) {
+            self.impossible.push(format!("a duration of {duration} s"));
+        }
         for positive in [
             &mut config.concurrency,
             &mut config.cap,

@@ -162,6 +162,7 @@ fn a_run_without_a_result_states_no_number() {
         "median_ttft_ms",
         "mean_e2el_ms",
         "output_throughput",
+        "request_throughput",
     ] {
         value[key] = json!(0.0);
     }
