@@ -71,6 +71,7 @@ fn what_is_no_result_says_why() {
     assert!(why("{\"name\": \"p\", \"version\": \"1\"}").contains("name, version"));
     assert!(why("hello\nworld\n").contains("text"));
     assert!(why("[1, 2, 3]").contains("no object"));
+    assert!(why("{}").contains("is empty"));
     assert!(
         why("{\"benchmarks\": [], \"metadata\": {\"guidellm_version\": \"1\"}}")
             .contains("without a run")

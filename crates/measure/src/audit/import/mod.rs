@@ -259,6 +259,7 @@ fn unwrapped(values: Vec<Value>) -> Vec<Value> {
 /// What the file is, as far as can be said, for its user.
 fn unknown(values: &[Value]) -> String {
     let keys: Vec<&str> = match values.first().and_then(Value::as_object) {
+        Some(members) if members.is_empty() => return "its JSON object is empty".into(),
         Some(members) => members.keys().take(5).map(String::as_str).collect(),
         None => return "its JSON holds no object".into(),
     };
