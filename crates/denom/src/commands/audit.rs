@@ -135,6 +135,12 @@ impl Found {
             Failure::usage(format!("{} cannot be read: {error}", path.display()))
         };
         let meta = std::fs::metadata(path).map_err(unreadable)?;
+        if !meta.is_dir() && !meta.is_file() {
+            return Err(Failure::usage(format!(
+                "{} is a pipe, a socket or a device, whose end may never come: write its content to a file and give that",
+                path.display()
+            )));
+        }
         if !meta.is_dir() {
             std::fs::File::open(path).map_err(unreadable)?;
             self.files.push(path.to_owned());
@@ -185,7 +191,10 @@ impl Found {
 
     fn add(&mut self, path: PathBuf) {
         let ending = path.extension().and_then(|ending| ending.to_str());
-        let known = ending.is_some_and(|ending| ENDINGS.contains(&ending));
+        let known = ending.is_some_and(|ending| {
+            let mut all = ENDINGS.iter();
+            all.any(|known| known.eq_ignore_ascii_case(ending))
+        });
         match (known, self.files.len() < MOST_FILES) {
             (true, true) => self.files.push(path),
             (true, false) => {

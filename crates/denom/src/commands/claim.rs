@@ -1,5 +1,6 @@
 //! Owns `denom claim`: reads a stated number, lists what is missing, computes both readings.
 
+use measure::claim::judge::{Answer, Tested};
 use measure::claim::{self, Claim, Given, Wrong, judge};
 use measure::report;
 use measure::stated::{Scope, Span};
@@ -71,7 +72,10 @@ fn test(claim: &mut Claim, url: String, args: ClaimArgs) -> Result<u8, Failure> 
     let mut progress = Progress::new(quiet, clock);
     let made = measure(&config, clock, true, &mut progress)?;
     let report = report::build(&made.run, made.run.header.guards());
-    let tested = judge::judge(claim, &report, streams).map_err(Failure::usage)?;
+    let mut tested = judge::judge(claim, &report, streams).map_err(Failure::usage)?;
+    if report.run.interrupted {
+        withhold(&mut tested);
+    }
     if let Some(file) = made.file.as_ref().filter(|_| !quiet) {
         let file = page::escape::terminal(&file.display().to_string());
         eprintln!("records: {file} (denom report shows the run's own page)");
@@ -84,6 +88,17 @@ fn test(claim: &mut Claim, url: String, args: ClaimArgs) -> Result<u8, Failure> 
         (exit::DONE, None) => exit::INVALID,
         (worse, _) => worse,
     })
+}
+
+/// Takes back every answer that rests on a run that was cut short; its figures stay, marked.
+fn withhold(tested: &mut Tested) {
+    tested.answer = Answer::CannotTell;
+    tested.holds = None;
+    tested.alone_refutes_per_stream = false;
+    for rests in tested.rests_on.iter_mut().chain(&mut tested.alone) {
+        rests.agrees = None;
+    }
+    tested.text = "cannot tell: the run was interrupted before its requests were done, so there is no verdict. What was measured until then stands below; run it again to the end for an answer".into();
 }
 
 /// The concurrency to run at.

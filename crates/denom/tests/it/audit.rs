@@ -91,6 +91,43 @@ fn the_exit_code_says_clean_faulty_unreadable_or_unknown() {
 }
 
 #[test]
+fn an_ending_may_be_in_capitals() {
+    let folder = Folder::new("capitals");
+    folder.write("x.JSON", &sound().to_string());
+    folder.write("y.Jsonl", &burst());
+    let output = denom(&["audit", &folder.path(), "--format", "json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("json");
+    assert_eq!(report["files"].as_array().map(Vec::len), Some(2));
+    assert_eq!(report["summary"]["imported"], 2);
+}
+
+#[test]
+fn a_pipe_is_refused_before_it_can_hang() {
+    let folder = Folder::new("pipe");
+    let pipe = folder.0.join("p.json");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo is there").success());
+    // `timeout` ends with 124 where the program had to be stopped.
+    let output = Command::new("timeout")
+        .args(["60", env!("CARGO_BIN_EXE_denom"), "audit"])
+        .arg(&pipe)
+        .output()
+        .expect("timeout is there");
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("write its content to a file"), "{said}");
+}
+
+#[test]
+fn a_title_without_a_number_is_not_imported() {
+    let folder = Folder::new("title");
+    let title = folder.write("w.md", "# Serving Benchmark Result of our team\n");
+    let output = denom(&["audit", &title]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(stdout(&output).contains("no number could be read"));
+}
+
+#[test]
 fn a_directory_is_walked_and_every_file_is_named() {
     let folder = Folder::new("walk");
     folder.write("a/b/clean.json", &sound().to_string());

@@ -1,8 +1,11 @@
 //! `denom claim` as a process: texts, flags, and tests against the simulated server.
 
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use denom::sim::server::{Config, Server};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 fn claim(arguments: &[&str]) -> Output {
@@ -148,6 +151,57 @@ fn what_cannot_be_read_or_tested_is_refused_before_anything_is_sent() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(word), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn an_interrupted_test_gives_no_verdict_and_says_why() {
+    for format in ["text", "json"] {
+        let server = Server::start(&Config::default()).expect("the server starts");
+        let name = format!("denom-claim-int-{}-{format}", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let url = format!("{}/v1", server.url());
+        let child = Command::new(env!("CARGO_BIN_EXE_denom"))
+            .args([
+                "claim",
+                "500 tok/s over sixteen sessions",
+                "--against",
+                &url,
+            ])
+            .args([
+                "-m",
+                "shares",
+                "--requests",
+                "2000",
+                "--output-tokens",
+                "25",
+            ])
+            .args(["--input-tokens", "32", "--baseline-requests", "6", "-q"])
+            .args(["--format", format, "--force", "-o"])
+            .arg(&file)
+            .env_remove("OPENAI_API_KEY")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary is built");
+        let served = server.ledger().wait_for(60, Duration::from_secs(120));
+        served.expect("sixty requests");
+        let id = Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
+        kill(id, Signal::SIGINT).expect("it still runs");
+        let output = child.wait_with_output().expect("it ends");
+        let _ = std::fs::remove_file(file);
+        assert_eq!(output.status.code(), Some(130), "{format}");
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.contains("the run was interrupted"), "{shown}");
+        assert!(!shown.contains("agrees with"), "{shown}");
+        if format == "json" {
+            let tested = &json(&output)["tested"];
+            assert_eq!(tested["holds"], Value::Null);
+            assert_eq!(tested["answer"], "cannot_tell");
+            let figures = tested["rests_on"].as_array().expect("figures");
+            assert!(!figures.is_empty());
+            assert!(figures.iter().all(|figure| figure["agrees"].is_null()));
+        }
     }
 }
 

@@ -165,6 +165,8 @@ pub struct Run {
     pub numbers: Vec<Number>,
     /// Its requests.
     pub rows: Rows,
+    /// Sums that are written and cannot be, each with its number: they were not read.
+    pub impossible: Vec<String>,
 }
 
 impl Run {
@@ -177,12 +179,16 @@ impl Run {
             totals: Totals::default(),
             numbers: Vec::new(),
             rows: Rows::None,
+            impossible: Vec::new(),
         }
     }
 
     /// Drops what no configuration, count or sum can be: a marker for none, or nonsense.
     pub fn drop_impossible(&mut self) {
         let (config, books, totals) = (&mut self.config, &mut self.books, &mut self.totals);
+        if let Some(duration) = totals.duration.filter(|duration| *duration <= 0.0) {
+            self.impossible.push(format!("a duration of {duration} s"));
+        }
         for positive in [
             &mut config.concurrency,
             &mut config.cap,
@@ -278,6 +284,18 @@ impl Run {
                 .any(|stat| self.number(metric, *stat).is_some())
         };
         stated(Metric::StreamGeneration) || stated(Metric::StreamEndToEnd)
+    }
+
+    /// Whether any number of the run was read: a figure, a count, a sum or a request.
+    pub fn tells(&self) -> bool {
+        let (books, totals) = (&self.books, &self.totals);
+        let rows = match &self.rows {
+            Rows::None => 0,
+            Rows::Written(rows) => rows.len(),
+            Rows::Own(judged) => judged.len(),
+        };
+        let counts = [books.completed, books.failed, totals.output, totals.input];
+        rows > 0 || !self.numbers.is_empty() || counts.iter().any(Option::is_some)
     }
 
     /// Whether anything came of the run.

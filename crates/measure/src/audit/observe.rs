@@ -365,7 +365,10 @@ fn figures(run: &Run, ok: &[&Request], held: Option<f64>) -> Vec<ObservedFigure>
             "e2e",
             "s",
             "sent_to_end",
-            of(&|request| request.e2e.map(Length::as_secs_f64)),
+            of(&|request| {
+                let e2e = request.e2e.filter(|e2e| !e2e.is_zero());
+                e2e.map(Length::as_secs_f64)
+            }),
             "no request of the file has an end",
         ),
         figure(

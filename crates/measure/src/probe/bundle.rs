@@ -74,13 +74,14 @@ pub fn find(samples: &[Sample]) -> Option<Bundling> {
     };
     // A first bundle shares its buffer with the head: it counts only where there is no other.
     let bytes = sizes_of(&of(3)).or(sizes_of(&used));
-    // What is left at the end of an answer cannot be more than what a full buffer holds.
+    // What is left at the end of an answer cannot be more content than a full buffer holds. Bytes
+    // do not tell: what ends a stream comes with it, and may fill a small buffer once more.
     let rests = used.iter().filter_map(|bundles| bundles.last());
-    let larger = |size: &Spread| {
-        let over = |rest: &&Bundle| rest.bytes as f64 > 1.25 * size.middle;
-        2 * rests.filter(over).count() > used.len()
-    };
-    let bytes = bytes.filter(|size| !larger(size));
+    let full = spread(used.iter().flat_map(|bundles| events(bundles)).collect());
+    let over =
+        |rest: &&Bundle| full.is_some_and(|full| rest.chunks as f64 > 1.25 * full.middle + 1.0);
+    let larger = 2 * rests.filter(over).count() > used.len();
+    let bytes = bytes.filter(|_| !larger);
     let seconds = spread(used.iter().flat_map(|bundles| steps(bundles)).collect());
     let of_longest = || longest.iter().flat_map(|sample| &sample.bundles);
     let chunks: u64 = of_longest().map(|bundle| bundle.chunks).sum();
@@ -135,6 +136,14 @@ fn sizes(bundles: &[Bundle]) -> Vec<f64> {
     whole(bundles)
         .iter()
         .map(|bundle| bundle.bytes as f64)
+        .collect()
+}
+
+/// Events of whole bundles.
+fn events(bundles: &[Bundle]) -> Vec<f64> {
+    whole(bundles)
+        .iter()
+        .map(|bundle| bundle.chunks as f64)
         .collect()
 }
 
@@ -196,8 +205,33 @@ fn is_size(bytes: Spread, seconds: Spread, event: f64) -> bool {
     }
 }
 
-/// Within a five-hundredth of a whole number of KiB.
+/// Within a five-hundredth of a whole number of KiB; of half ones below 4.
 fn is_round(bytes: f64) -> bool {
-    let nearest = (bytes / 1024.0).round().max(1.0) * 1024.0;
+    let step = if bytes < 4096.0 { 512.0 } else { 1024.0 };
+    let nearest = (bytes / step).round().max(1.0) * step;
     (bytes - nearest).abs() <= nearest / 500.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_sizes_and_times_are_exact_a_round_size_decides() {
+        let exact = |middle| {
+            Some(Spread {
+                middle,
+                relative: 0.0,
+                far: 0.0,
+                n: 30,
+            })
+        };
+        let by_size = |bytes| matches!(cut(exact(bytes), exact(0.08), 197.0), Cut::BySize(_));
+        for bytes in [512.0, 1_024.0, 1_536.0, 3_584.0, 4_096.0, 16_384.0] {
+            assert!(by_size(bytes), "{bytes}");
+        }
+        for bytes in [1_576.0, 1_970.0, 4_608.0] {
+            assert!(!by_size(bytes), "{bytes}");
+        }
+    }
 }

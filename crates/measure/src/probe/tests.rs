@@ -52,6 +52,9 @@ struct World {
     states: bool,
 }
 
+/// Bytes after the last content.
+const CLOSING: u64 = 900;
+
 const QUIET: World = World {
     hop: Hop::None,
     first: 0.08,
@@ -200,7 +203,7 @@ fn arrived(hop: Hop, rng: &mut ChaCha8Rng, made: &[f64], end: f64) -> Vec<(f64, 
 
 /// A full buffer is let go, in the middle of an event if need be.
 fn by_size(events: &[(f64, u32)], size: u64, end: f64) -> Vec<(f64, u32, u32)> {
-    let (mut found, mut held, mut complete) = (Vec::new(), 0, 0);
+    let (mut found, mut held, mut complete) = (Vec::new(), 0_u64, 0);
     for (at, bytes) in events {
         held += u64::from(*bytes);
         if held >= size {
@@ -211,9 +214,13 @@ fn by_size(events: &[(f64, u32)], size: u64, end: f64) -> Vec<(f64, u32, u32)> {
             complete += 1;
         }
     }
-    if complete > 0 {
-        found.push((end, held as u32, complete));
+    // The finish reason, the token counts and the sentinel fill the buffer once more.
+    held += CLOSING;
+    while held >= size {
+        found.push((end, size as u32, std::mem::take(&mut complete)));
+        held -= size;
     }
+    found.push((end, held as u32, complete));
     found
 }
 
@@ -304,6 +311,30 @@ fn each_way_of_holding_back_is_told() {
     only(with(Hop::Starved), Kind::Streams);
     for size in [4_096, 8_192, 16_384] {
         only(with(Hop::Size(size)), Kind::BundlesBySize);
+    }
+}
+
+#[test]
+fn a_buffer_of_a_few_events_is_told_at_a_steady_pace() {
+    for size in [1_024, 1_536, 2_048] {
+        let steady = World {
+            each: 0.01,
+            tokens: 0.0,
+            wait: 0.0,
+            ..with(Hop::Size(size))
+        };
+        only(steady, Kind::BundlesBySize);
+        let bytes = steady.experiment(1).paths[0].verdict.bundle_bytes;
+        assert_eq!(bytes, Some(size as f64));
+    }
+    for timer in [0.05, 0.08, 0.1] {
+        let steady = World {
+            each: 0.01,
+            tokens: 0.0,
+            wait: 0.0,
+            ..with(Hop::Timer(timer))
+        };
+        only(steady, Kind::BundlesByTime);
     }
 }
 

@@ -6,6 +6,7 @@ mod check;
 mod hostile;
 mod names;
 mod observed;
+mod planted;
 mod rules;
 mod samples;
 mod schema;

@@ -42,7 +42,9 @@ fn a_burst_in_the_rows_falls_back_beside_what_the_tool_printed() {
     value["ttfts"] = each(json!(0.72));
     value["itls"] = each(json!(vec![0.000_01; 63]));
     let audit = of(&value);
-    assert_eq!(faults(&audit), ["burst_rate", "ttft_is_e2e"]);
+    // The summary was left as it was, and is not that of these requests.
+    let found = ["burst_rate", "ttft_is_e2e", "rows_disagree"];
+    assert_eq!(faults(&audit), found);
     let observed = &audit.observed[0];
     assert_eq!(observed.shapes.get("buffered"), Some(&400));
     assert_eq!(observed.reasons.get("one_burst"), Some(&400));
@@ -65,7 +67,7 @@ fn failed_and_empty_rows_are_no_successes() {
     value["ttfts"][0] = json!(0.0);
     value["output_lens"][1] = json!(0);
     let audit = of(&value);
-    assert_eq!(faults(&audit), ["completed_empty"]);
+    assert_eq!(faults(&audit), ["completed_empty", "failures_hidden"]);
     assert_eq!(
         (audit.observed[0].requests, audit.observed[0].ok),
         (400, 398)

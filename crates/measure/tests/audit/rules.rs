@@ -5,14 +5,21 @@ use serde_json::{Value, json};
 use crate::samples;
 use crate::{faults, of, rules_of};
 
-/// A sample with some of its fields, by pointer, set to other values.
+/// A sample with some of its fields, by pointer, set to other values. A flat p99 beside a changed
+/// mean or median goes: it would be of other requests.
 fn with(mut value: Value, changes: &[(&str, Value)]) -> Value {
     for (path, new) in changes {
         let (parent, key) = path.rsplit_once('/').expect("a pointer");
         let place = value.pointer_mut(parent).expect("its parent");
         match place {
             Value::Array(list) => list[key.parse::<usize>().expect("an index")] = new.clone(),
-            other => other[key] = new.clone(),
+            other => {
+                other[key] = new.clone();
+                let family = key.strip_prefix("mean_").or(key.strip_prefix("median_"));
+                if let (Some(family), Value::Object(members)) = (family, other) {
+                    members.remove(&format!("p99_{family}"));
+                }
+            }
         }
     }
     value

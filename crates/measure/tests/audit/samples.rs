@@ -110,7 +110,7 @@ pub fn sglang() -> Value {
     })
 }
 
-fn sglang_console() -> &'static str {
+pub fn sglang_console() -> &'static str {
     "run one\n\
      ============ Serving Benchmark Result ============\n\
      Backend:                                 sglang\n\
@@ -291,7 +291,7 @@ pub fn llama_benchy() -> Value {
     }] })
 }
 
-const LLAMA_BENCHY_TABLE: &str = "# Test\n\n\
+pub const LLAMA_BENCHY_TABLE: &str = "# Test\n\n\
     | model | test | t/s (total) | t/s (req) | peak t/s | e2e_ttft (ms) |\n\
     |:------|-----:|------------:|----------:|---------:|--------------:|\n\
     | m | pp512 (c8) | 4000.00 ± 5.33 | 900.00 ± 51.93 | | 100.63 ± 4.39 |\n\
@@ -343,7 +343,7 @@ pub fn inference_x() -> Value {
         "mean_itl": 0.01, "median_itl": 0.01, "mean_e2el": 0.73, "median_e2el": 0.73 })
 }
 
-const LOADGEN: &str = "================================================\n\
+pub const LOADGEN: &str = "================================================\n\
     MLPerf Results Summary\n\
     ================================================\n\
     SUT name : s\n\

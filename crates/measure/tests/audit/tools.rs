@@ -71,10 +71,61 @@ fn what_is_no_result_says_why() {
     assert!(why("{\"name\": \"p\", \"version\": \"1\"}").contains("name, version"));
     assert!(why("hello\nworld\n").contains("text"));
     assert!(why("[1, 2, 3]").contains("no object"));
+    assert!(why("{}").contains("is empty"));
     assert!(
         why("{\"benchmarks\": [], \"metadata\": {\"guidellm_version\": \"1\"}}")
             .contains("without a run")
     );
+}
+
+#[test]
+fn a_file_from_which_no_number_came_is_not_imported() {
+    for text in [
+        "# Serving Benchmark Result of our team: it was fast\n",
+        "============ Serving Benchmark Result ============\n",
+        "MLPerf Results Summary\n",
+        "| model | test | t/s (total) |\n|---|---|---|\n| a | b | c |\n",
+        "{\"completed\": \"x\", \"request_throughput\": \"y\", \"failed\": \"z\"}",
+    ] {
+        let why = audit(text.as_bytes()).expect_err(text);
+        assert!(why.contains("no number could be read"), "{text}: {why}");
+    }
+    // A title without numbers does not hide the summary that has some.
+    let both = format!(
+        "Serving Benchmark Result\n\n{}",
+        samples::LLAMA_BENCHY_TABLE
+    );
+    let found = audit(both.as_bytes()).expect("imported");
+    assert_eq!(found.tool.name(), "llama-benchy");
+}
+
+#[test]
+fn a_coloured_logged_or_quoted_summary_is_the_same_summary() {
+    let stated = |text: &str| {
+        let audit = audit(text.as_bytes()).expect("imported");
+        let all = audit.stated.iter();
+        all.map(|one| (one.field.clone(), one.value))
+            .collect::<Vec<_>>()
+    };
+    for plain in [
+        samples::sglang_console(),
+        samples::LLAMA_BENCHY_TABLE,
+        samples::LOADGEN,
+    ] {
+        let own = stated(plain);
+        assert!(!own.is_empty());
+        for (before, after) in [
+            ("\u{1b}[32m", "\u{1b}[0m"),
+            ("2026-01-01 00:00:00 INFO ", ""),
+            ("> ", ""),
+        ] {
+            let changed: String = plain
+                .lines()
+                .map(|line| format!("{before}{line}{after}\n"))
+                .collect();
+            assert_eq!(stated(&changed), own, "{changed}");
+        }
+    }
 }
 
 #[test]
@@ -112,6 +163,7 @@ fn a_run_without_a_result_states_no_number() {
         "median_ttft_ms",
         "mean_e2el_ms",
         "output_throughput",
+        "request_throughput",
     ] {
         value[key] = json!(0.0);
     }

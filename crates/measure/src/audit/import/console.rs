@@ -2,6 +2,10 @@
 
 use super::fields::believed;
 
+mod bare;
+
+pub use bare::bare;
+
 /// The most blocks that one text may hold.
 const MOST_BLOCKS: usize = 1_000;
 /// The longest label that is taken for one.

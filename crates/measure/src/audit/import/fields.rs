@@ -20,12 +20,16 @@ pub fn num(value: &Value, path: &str) -> Option<f64> {
 
 /// A value as a finite number.
 pub fn as_num(value: &Value) -> Option<f64> {
-    let number = match value {
-        Value::Number(number) => number.as_f64()?,
-        Value::String(text) if text.len() < 40 => text.trim().parse().ok()?,
-        _ => return None,
-    };
-    believed(number)
+    as_written(value).and_then(believed)
+}
+
+/// A value as a number, however large.
+fn as_written(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) if text.len() < 40 => text.trim().parse().ok(),
+        _ => None,
+    }
 }
 
 /// A number that is finite and not beyond belief.
@@ -127,6 +131,17 @@ impl Run {
                 field: field.to_owned(),
             });
         }
+    }
+
+    /// The sum at `path`; one beyond belief, or below 0, is kept as such and not read.
+    pub(super) fn sum(&mut self, value: &Value, path: &str) -> Option<f64> {
+        let written = value.pointer(path).and_then(as_written)?;
+        let sum = believed(written).filter(|sum| *sum >= 0.0);
+        if sum.is_none() && written.is_finite() {
+            let text = format!("{} of {written:e}", dotted(path));
+            self.impossible.push(text);
+        }
+        sum
     }
 
     /// Takes in the one number at `path`.

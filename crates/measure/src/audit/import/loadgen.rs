@@ -5,7 +5,8 @@ use super::fields::{Kind, kind};
 use crate::audit::definition as means;
 use crate::audit::form::{Metric, Run, Stat, Tool};
 
-const TITLE: &str = "MLPerf Results Summary";
+/// The line that a summary begins with.
+pub const TITLE: &str = "MLPerf Results Summary";
 /// The most lines of a summary that are read.
 const MOST_LINES: usize = 2_000;
 const NANO: f64 = 1e-9;

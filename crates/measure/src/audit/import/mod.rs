@@ -151,26 +151,53 @@ pub fn import(content: Content, bytes: &[u8]) -> Result<Import, String> {
         found.left_out.push(text);
         found.runs.truncate(MOST_RUNS);
     }
-    match found.runs.is_empty() {
-        true => Err(format!(
+    if found.runs.is_empty() {
+        return Err(format!(
             "it is a file of {} without a run",
             found.tool.name()
+        ));
+    }
+    match found.runs.iter().any(Run::tells) {
+        true => Ok(found),
+        false => Err(format!(
+            "it has the form of a file of {}, and no number could be read from it",
+            found.tool.name()
         )),
-        false => Ok(found),
     }
 }
 
+/// The first known summary with a number in it. A title alone is none.
 fn from_text(text: &str) -> Result<Import, String> {
-    let found = loadgen::from_text(text)
-        .or_else(|| sglang::from_text(text))
-        .or_else(|| llama_benchy::from_markdown(text));
-    let (tool, runs) = found.ok_or(
-        "it is text, and holds no summary that is known (SGLang or vLLM console, LoadGen, llama-benchy table)",
-    )?;
-    Ok(Import {
-        tool,
-        runs,
-        left_out: Vec::new(),
+    let text = console::bare(text);
+    let mut titled = None;
+    for read in [
+        loadgen::from_text,
+        sglang::from_text,
+        llama_benchy::from_markdown,
+    ] {
+        let Some((tool, mut runs)) = read(&text) else {
+            continue;
+        };
+        let all = runs.len();
+        runs.retain(Run::tells);
+        if runs.is_empty() {
+            titled = titled.or(Some(tool));
+            continue;
+        }
+        let empty = all - runs.len();
+        let left = || format!("{empty} summaries of which no number could be read");
+        return Ok(Import {
+            tool,
+            runs,
+            left_out: (empty > 0).then(left).into_iter().collect(),
+        });
+    }
+    Err(match titled {
+        Some(tool) => format!(
+            "it has the title of a summary of {}, and no number could be read below it",
+            tool.name()
+        ),
+        None => "it is text, and holds no summary that is known (SGLang or vLLM console, LoadGen, llama-benchy table)".into(),
     })
 }
 
@@ -232,6 +259,7 @@ fn unwrapped(values: Vec<Value>) -> Vec<Value> {
 /// What the file is, as far as can be said, for its user.
 fn unknown(values: &[Value]) -> String {
     let keys: Vec<&str> = match values.first().and_then(Value::as_object) {
+        Some(members) if members.is_empty() => return "its JSON object is empty".into(),
         Some(members) => members.keys().take(5).map(String::as_str).collect(),
         None => return "its JSON holds no object".into(),
     };

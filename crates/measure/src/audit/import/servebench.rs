@@ -44,7 +44,7 @@ fn run(value: &Value, level: &Value) -> Run {
         num(value, "/config/output_len").filter(|_| !has(value, "/config/output_dist"));
     run.books.completed = num(level, "/summary/completed");
     run.books.failed = num(level, "/summary/failed");
-    run.totals.duration = num(level, "/duration");
+    run.totals.duration = run.sum(level, "/duration");
     for (name, of) in [
         ("ttft", kind(Metric::Ttft, means::TTFT_CONTENT)),
         ("tpot", kind(Metric::Tpot, means::TPOT_TO_LAST)),

@@ -8,6 +8,9 @@ use super::{rows, vllm};
 use crate::audit::definition as means;
 use crate::audit::form::{Metric, Run, Stat, Tool};
 
+/// The line that a summary begins with, rules around it apart.
+pub const TITLE: &str = "Serving Benchmark Result";
+
 const TIMES: [(&str, Kind); 4] = [
     ("ttft_ms", millis(Metric::Ttft, means::TTFT_CONTENT)),
     ("tpot_ms", millis(Metric::Tpot, means::TPOT_TO_END)),
@@ -60,7 +63,7 @@ fn run(value: &Value) -> Run {
 
 /// The console summaries in a text, of SGLang or of vLLM, whose form it took.
 pub fn from_text(text: &str) -> Option<(Tool, Vec<Run>)> {
-    let blocks = console::blocks(text, "Serving Benchmark Result");
+    let blocks = console::blocks(text, TITLE);
     if blocks.is_empty() {
         return None;
     }

@@ -72,9 +72,9 @@ pub(super) fn common(run: &mut Run, value: &Value) {
         None => run.config.concurrency = at_once,
     }
     run.books.completed = num(value, "/completed");
-    run.totals.duration = num(value, "/duration");
-    run.totals.output = num(value, "/total_output_tokens");
-    run.totals.input = num(value, "/total_input_tokens");
+    run.totals.duration = run.sum(value, "/duration");
+    run.totals.output = run.sum(value, "/total_output_tokens");
+    run.totals.input = run.sum(value, "/total_input_tokens");
     for (path, of) in [
         (
             "/request_throughput",

@@ -1,5 +1,6 @@
 //! Owns the rules on requests that failed, went missing or were never finished.
 
+use super::rows::all_rows;
 use super::{Found, Scene};
 use crate::audit::form::Books;
 use crate::stated::number;
@@ -13,6 +14,7 @@ pub fn failures_hidden(scene: &Scene<'_>) -> Option<Found> {
         .or_else(|| rate_says_none(books))
         .or_else(|| left_out(books))
         .or_else(|| missing(scene))
+        .or_else(|| rows_failed(scene))
         .or_else(|| outside_percentiles(scene))?;
     Found::new(text, [])
 }
@@ -61,6 +63,22 @@ fn missing(scene: &Scene<'_>) -> Option<String> {
             number(asked),
             number(told),
             number(gone)
+        )
+    })
+}
+
+/// Requests that failed by their own entry, beyond those that the summary counts.
+fn rows_failed(scene: &Scene<'_>) -> Option<String> {
+    let rows = all_rows(scene)?;
+    let failed = rows.iter().filter(|request| !request.ok).count();
+    let counted = scene.run.books.failed;
+    let beyond = failed as f64 > counted.unwrap_or(0.0);
+    let enough = counted.is_some() || failed as f64 >= SOME * rows.len() as f64;
+    (beyond && enough).then(|| {
+        format!(
+            "{failed} of {} requests have an error of their own, and the summary counts {} failed",
+            rows.len(),
+            counted.map_or_else(|| "none".into(), number)
         )
     })
 }

@@ -4,6 +4,7 @@ mod books;
 mod load;
 mod pace;
 mod presence;
+mod rows;
 mod spread;
 mod times;
 mod tokens;
@@ -138,6 +139,7 @@ pub const RULES: &[Rule] = &[
     rule!("load_not_held", Error, load::load_not_held),
     rule!("concurrency_not_held", Error, load::concurrency_not_held),
     rule!("failures_hidden", Error, books::failures_hidden),
+    rule!("rows_disagree", Error, rows::rows_disagree),
     rule!("wait_left_out", Warning, load::wait_left_out),
     rule!("peak_over_cap", Warning, load::peak_over_cap),
     rule!("wide_spread", Warning, spread::wide_spread),

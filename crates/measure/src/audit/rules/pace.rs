@@ -84,6 +84,8 @@ fn from_requests(scene: &Scene<'_>) -> Option<Found> {
         .requests
         .iter()
         .filter(|request| request.falls_back() && request.reasons != short_only)
+        // A single token has no pace that it could be mistaken for.
+        .filter(|request| request.output.is_none_or(|tokens| tokens > 1))
         .collect();
     let all = scene.requests.len();
     if fell.is_empty() || (fell.len() as f64) < SOME * all as f64 {

@@ -37,12 +37,12 @@ fn reciprocal(run: &Run) -> Option<Found> {
     Found::new(text, [Some(rate.field.clone())])
 }
 
-/// A high quantile of a rate below its median, or a low one above it.
+/// A high quantile of a rate or a time below its median, or a low one above it.
 fn wrong_side(run: &Run) -> Option<Found> {
     let rates = run
         .numbers
         .iter()
-        .filter(|number| number.metric.is_stream_rate());
+        .filter(|number| number.metric.is_stream_rate() || number.metric.is_time());
     for number in rates {
         let Stat::Quantile(q) = number.stat else {
             continue;
@@ -61,8 +61,12 @@ fn wrong_side(run: &Run) -> Option<Found> {
             false => value * WRONG_SIDE > median,
         };
         if inverted && median > 0.0 {
+            let why = match number.metric.is_time() {
+                true => "the two cannot be of the same requests",
+                false => "it was taken of the reciprocal",
+            };
             let text = format!(
-                "{} of {} is {}, on the wrong side of the median {}: it was taken of the reciprocal",
+                "{} of {} is {}, on the wrong side of the median {}: {why}",
                 number.stat.name(),
                 number.metric.name(),
                 crate::stated::number(value),

@@ -19,7 +19,7 @@ pub fn zero_latency(scene: &Scene<'_>) -> Option<Found> {
     let zero = |number: &&crate::audit::form::Number| {
         let any_time = number.metric.is_time() && !run.has_result();
         let whole = of_whole(number.metric) && central(number.stat);
-        number.known() == Some(0.0) && (any_time || whole)
+        number.known().is_some_and(|value| value <= 0.0) && (any_time || whole)
     };
     let fields: Vec<String> = run
         .numbers
@@ -30,7 +30,11 @@ pub fn zero_latency(scene: &Scene<'_>) -> Option<Found> {
     let rows = scene
         .requests
         .iter()
-        .filter(|request| request.ok && request.ttft == Some(0.0))
+        .filter(|request| request.ok || !run.has_result())
+        .filter(|request| {
+            let first = request.ttft.is_some_and(|ttft| ttft <= 0.0);
+            first || request.e2e.is_some_and(|e2e| e2e.is_zero())
+        })
         .count();
     if fields.is_empty() && rows == 0 {
         return None;
@@ -41,10 +45,12 @@ pub fn zero_latency(scene: &Scene<'_>) -> Option<Found> {
             run.books.failed.map_or_else(|| "some".into(), number)
         ),
         (true, false) => format!(
-            "{} times are written as 0: they were not measured",
+            "{} times are written as 0 or below: they were not measured",
             fields.len()
         ),
-        (true, true) => format!("{rows} completed requests have a time to first token of 0"),
+        (true, true) => format!(
+            "{rows} completed requests have a time to first token, or a latency, of 0 or below"
+        ),
     };
     Found::new(text, fields.into_iter().take(8).map(Some))
 }

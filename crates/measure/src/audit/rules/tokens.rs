@@ -28,6 +28,68 @@ pub fn rate_off_tokens(scene: &Scene<'_>) -> Option<Found> {
         .or_else(|| stream_off(scene))
         .or_else(|| system_off(scene))
         .or_else(|| engine_off(scene))
+        .or_else(|| impossible(scene))
+        .or_else(|| of_nothing(scene))
+        .or_else(|| requests_off(scene))
+}
+
+/// A rate that stands beside a sum that no run can have.
+fn impossible(scene: &Scene<'_>) -> Option<Found> {
+    let run = scene.run;
+    let sums = run.impossible.join(" and ");
+    (!sums.is_empty() && run.has_result()).then_some(())?;
+    let rate = run.rate(Metric::SystemOutput);
+    let rate = rate.or(run.rate(Metric::Requests))?;
+    let text = format!(
+        "the file states {sums}, which cannot be, and beside it a rate of {} a second",
+        number(rate)
+    );
+    let fields = [Metric::SystemOutput, Metric::Requests];
+    Found::new(text, fields.map(|metric| scene.field(metric)))
+}
+
+/// A rate over completed requests, where none completed.
+fn of_nothing(scene: &Scene<'_>) -> Option<Found> {
+    let run = scene.run;
+    if run.has_result() {
+        return None;
+    }
+    let over_completed = [
+        means::OUTPUT_RUN,
+        means::OUTPUT_VALID,
+        means::REQUESTS_COMPLETED,
+    ];
+    let stated = run.numbers.iter().find(|number| {
+        let rate = number.known().is_some_and(|rate| rate > 0.0);
+        rate && over_completed.contains(&number.definition)
+    })?;
+    let text = format!(
+        "0 requests completed, and over completed requests {} {} are stated",
+        number(stated.known()?),
+        stated.metric.unit()
+    );
+    Found::new(text, [Some(stated.field.clone())])
+}
+
+/// Completed requests a second, against their number and the duration.
+fn requests_off(scene: &Scene<'_>) -> Option<Found> {
+    let run = scene.run;
+    let stated = run
+        .number(Metric::Requests, Stat::Value)
+        .filter(|stated| stated.definition == means::REQUESTS_COMPLETED)?;
+    let rate = stated.known().filter(|rate| *rate > 0.0)?;
+    let completed = run.books.completed.filter(|completed| *completed > 0.0)?;
+    let own = completed / run.totals.duration?;
+    // A console writes two decimals.
+    if !differ(rate, own, 2.0 * NEAR) || (rate - own).abs() <= 0.01 {
+        return None;
+    }
+    let text = format!(
+        "{} completed requests a second are stated, and the file's own requests and time make {}",
+        number(rate),
+        number((own * 1e4).round() / 1e4)
+    );
+    Found::new(text, [Some(stated.field.clone())])
 }
 
 fn rows_off(scene: &Scene<'_>) -> Option<Found> {
