@@ -98,6 +98,7 @@ fn facts(claim: &Claim) -> Vec<Fact> {
     let scope = match fields.scope {
         Some(Scope::System) => "the system, by the author's words",
         Some(Scope::PerStream) => "one stream, by the author's words",
+        None if claim.readings.is_empty() => "not said, and no reading is computed",
         None => "not said: both readings stand",
     };
     facts.push(("scope", scope.into()));

@@ -10,6 +10,7 @@ use super::load::Mention;
 use super::machines::Devices;
 use super::quantity::Bound;
 use super::scope;
+use super::wait;
 use super::words::{self, word};
 use super::{Counted, Fields, Statistic};
 use crate::stated::{Scope, Span};
@@ -96,7 +97,7 @@ impl Found<'_> {
             fields.counted = words::counted(self.toks, region)
                 .or_else(of_count)
                 .map(|c| c.name().to_owned());
-            fields.ttft_included = words::ttft_included(self.toks, region);
+            fields.ttft_included = wait::ttft_included(self.toks, region);
         } else {
             fields.counted = candidate
                 .unit

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::entity::{Class, Entity, entity_of, time_of};
 use super::lex::Tok;
-use super::quantity::number;
+use super::numerals::number;
 use super::words::word;
 
 /// "per GPU", "for each user", "every session" and "each" alone, where they stand with the rate at

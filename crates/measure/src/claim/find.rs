@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::entity::{Class, Time, entity_of, time_of};
 use super::lex::Tok;
 use super::machines::Devices;
-use super::quantity::{Bound, Quantity, number, quantity};
+use super::numerals::number;
+use super::quantity::{Bound, Quantity, quantity};
 use super::unit::{Unit, unit};
 use super::words::word;
 

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::entity::time_of;
 use super::lex::Tok;
-use super::quantity::{number, quantity};
+use super::numerals::number;
+use super::quantity::quantity;
 use super::words::word;
 
 /// "mean latency 43.6 s", "a 4 s average latency": in seconds.

@@ -11,10 +11,12 @@ mod lex;
 mod load;
 mod machines;
 mod notes;
+mod numerals;
 mod quantity;
 mod read;
 mod scope;
 mod unit;
+mod wait;
 mod words;
 
 use serde::{Serialize, Serializer};

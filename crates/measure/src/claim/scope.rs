@@ -134,7 +134,7 @@ fn is_system(toks: &[Tok], range: &Range<usize>, rate_end: usize) -> bool {
     // "500 tok/s total", "for all users", "all sixteen streams together".
     let trailing = range.clone().any(|at| {
         let all = word(toks, at) == Some("all") && {
-            let next = super::quantity::number(toks, at + 1).map_or(at + 1, |(_, to)| to);
+            let next = super::numerals::number(toks, at + 1).map_or(at + 1, |(_, to)| to);
             let noun = word(toks, next)
                 .and_then(entity_of)
                 .is_some_and(|e| e.class == Class::Stream);

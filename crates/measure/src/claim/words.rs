@@ -1,10 +1,11 @@
-//! Owns the words around a number: softeners, statistic, what is counted, the wait.
+//! Owns the words around a number: softeners, statistic, what is counted.
 
 use std::ops::Range;
 
 use super::entity::time_of;
 use super::lex::Tok;
-use super::quantity::{number, quantity};
+use super::numerals::number;
+use super::quantity::quantity;
 use super::{Counted, Statistic};
 
 pub(super) fn word(toks: &[Tok], at: usize) -> Option<&str> {
@@ -243,7 +244,7 @@ pub(super) fn counted_in_unit(toks: &[Tok], unit_at: &Range<usize>) -> Option<Co
 }
 
 /// "speculative decoding", "prefill caching": what a server can do, not what is counted.
-fn is_feature(toks: &[Tok], at: usize) -> bool {
+pub(super) fn is_feature(toks: &[Tok], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|i| word(toks, i));
     matches!(
         before,
@@ -357,105 +358,4 @@ fn after_rate(toks: &[Tok], at: usize) -> bool {
     at.checked_sub(1)
         .and_then(|i| word(toks, i))
         .is_some_and(|w| time_of(w).is_some() || w == "tps")
-}
-
-/// Words that put the wait for the first token into the time.
-const WITH_THE_WAIT: [&str; 20] = [
-    "end to end",
-    "e2e",
-    "including ttft",
-    "including prefill",
-    "including the prefill",
-    "including time to first token",
-    "including the wait",
-    "including prompt processing",
-    "including first token",
-    "including the first token",
-    "includes ttft",
-    "includes prefill",
-    "prefill included",
-    "ttft included",
-    "wall clock",
-    "from request to last token",
-    "including queueing",
-    "including the time to first token",
-    "includes the wait",
-    "from sending",
-];
-
-/// Words that leave it out.
-const WITHOUT_THE_WAIT: [&str; 28] = [
-    "after the first token",
-    "after first token",
-    "after first chunk",
-    "after the first chunk",
-    "excluding ttft",
-    "excluding prefill",
-    "excluding the prefill",
-    "excludes ttft",
-    "excluding time to first token",
-    "excluding the first token",
-    "excluding prompt",
-    "without ttft",
-    "without prefill",
-    "without the wait",
-    "not counting ttft",
-    "not counting prefill",
-    "not including ttft",
-    "not including prefill",
-    "decode",
-    "decoding",
-    "decodes",
-    "ignoring prefill",
-    "ignoring ttft",
-    "once it starts",
-    "inter token",
-    "not counting the wait",
-    "excluding the wait",
-    "prefill excluded",
-];
-
-/// "TTFT of 300 ms not counted", "TTFT excluded", "without counting the prefill".
-fn left_out(toks: &[Tok], range: &Range<usize>) -> bool {
-    const WAIT: [&str; 4] = ["ttft", "time to first token", "prefill", "first token"];
-    const AFTER: [&str; 5] = [
-        "excluded",
-        "not counted",
-        "not included",
-        "left out",
-        "ignored",
-    ];
-    const BEFORE: [&str; 3] = ["without counting", "without including", "leaving out"];
-    find(toks, range, &WAIT).iter().any(|(at, phrase)| {
-        let from = at + phrase.split(' ').count();
-        let clause = from..(from..from + 6)
-            .find(|i| toks.get(*i).is_none_or(|tok| tok.sign().is_some()))
-            .unwrap_or(from + 6);
-        let article = usize::from(*at > 0 && word(toks, at - 1) == Some("the"));
-        let before = at
-            .checked_sub(2 + article)
-            .is_some_and(|i| BEFORE.iter().any(|phrase| stands(toks, i, phrase)));
-        before || !find(toks, &clause, &AFTER).is_empty()
-    })
-}
-
-/// Whether the wait for the first token is in the time, where words say so.
-pub(super) fn ttft_included(toks: &[Tok], range: &Range<usize>) -> Option<bool> {
-    let out = find(toks, range, &WITHOUT_THE_WAIT)
-        .iter()
-        .any(|(at, phrase)| {
-            // "decode GPU" names a machine.
-            !phrase.starts_with("decod")
-                || !is_feature(toks, *at)
-                    && super::entity::entity_of(word(toks, at + 1).unwrap_or("")).is_none()
-        })
-        || left_out(toks, range);
-    let included = find(toks, range, &WITH_THE_WAIT)
-        .iter()
-        .any(|(at, _)| at.checked_sub(1).and_then(|i| word(toks, i)) != Some("not"));
-    match (included, out) {
-        (true, false) => Some(true),
-        (false, true) => Some(false),
-        _ => None,
-    }
 }
