@@ -366,8 +366,10 @@ fn figures(run: &Run, ok: &[&Request], held: Option<f64>) -> Vec<ObservedFigure>
             "s",
             "sent_to_end",
             of(&|request| {
-                let e2e = request.e2e.filter(|e2e| !e2e.is_zero());
-                e2e.map(Length::as_secs_f64)
+                request
+                    .e2e
+                    .filter(|e2e| !e2e.is_zero())
+                    .map(Length::as_secs_f64)
             }),
             "no request of the file has an end",
         ),

@@ -1,6 +1,6 @@
 //! Owns the question whether content comes in bundles, and by what they are cut: size or time.
 
-use super::sample::{Bundle, Sample};
+use super::sample::{BUNDLE_SPAN, Bundle, Sample};
 use super::slope::median;
 
 /// Silence from which what stands before and after it are bundles, in seconds.
@@ -74,15 +74,13 @@ pub fn find(samples: &[Sample]) -> Option<Bundling> {
     };
     // A first bundle shares its buffer with the head: it counts only where there is no other.
     let bytes = sizes_of(&of(3)).or(sizes_of(&used));
-    // What is left at the end of an answer cannot be more content than a full buffer holds. Bytes
-    // do not tell: what ends a stream comes with it, and may fill a small buffer once more.
+    let seconds = spread(used.iter().flat_map(|bundles| steps(bundles)).collect());
     let rests = used.iter().filter_map(|bundles| bundles.last());
     let full = spread(used.iter().flat_map(|bundles| events(bundles)).collect());
-    let over =
-        |rest: &&Bundle| full.is_some_and(|full| rest.chunks as f64 > 1.25 * full.middle + 1.0);
+    let most = full.map(|full| most_left(full, seconds));
+    let over = |rest: &&Bundle| most.is_some_and(|most| rest.chunks as f64 > most);
     let larger = 2 * rests.filter(over).count() > used.len();
     let bytes = bytes.filter(|_| !larger);
-    let seconds = spread(used.iter().flat_map(|bundles| steps(bundles)).collect());
     let of_longest = || longest.iter().flat_map(|sample| &sample.bundles);
     let chunks: u64 = of_longest().map(|bundle| bundle.chunks).sum();
     let all_bytes: u64 = of_longest().map(|bundle| bundle.bytes).sum();
@@ -137,6 +135,16 @@ fn sizes(bundles: &[Bundle]) -> Vec<f64> {
         .iter()
         .map(|bundle| bundle.bytes as f64)
         .collect()
+}
+
+/// The most events that may be left at the end of an answer: what a full buffer holds, and what
+/// comes so soon after one that the two are joined. Bytes do not tell: what ends a stream comes
+/// with it, and may fill a small buffer once more.
+fn most_left(full: Spread, seconds: Option<Spread>) -> f64 {
+    let joined = seconds.map_or(0.0, |step| {
+        BUNDLE_SPAN.as_secs_f64() / step.middle * full.middle
+    });
+    1.25 * full.middle + joined + 1.0
 }
 
 /// Events of whole bundles.
@@ -215,6 +223,21 @@ fn is_round(bytes: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rest_that_joins_a_full_buffer_is_still_a_rest() {
+        let of = |middle| Spread {
+            middle,
+            relative: 0.0,
+            far: 0.0,
+            n: 30,
+        };
+        // Six events of 10 ms fill it: with the two of the last 20 ms that is eight, or nine.
+        assert!(most_left(of(6.0), Some(of(0.06))) >= 9.0);
+        // Two timers' worth is no rest.
+        assert!(most_left(of(16.0), Some(of(0.2))) < 24.0);
+        assert!(most_left(of(6.0), None) < 9.0);
+    }
 
     #[test]
     fn where_sizes_and_times_are_exact_a_round_size_decides() {

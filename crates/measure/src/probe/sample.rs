@@ -8,7 +8,7 @@ use crate::trace::{Body, Read, Trace};
 use super::plan::Lengths;
 
 /// Content that came within so long of its first read is one bundle.
-const BUNDLE_SPAN: Length = Length::from_millis(20);
+pub(super) const BUNDLE_SPAN: Length = Length::from_millis(20);
 
 /// Content that came together, whoever bundled it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

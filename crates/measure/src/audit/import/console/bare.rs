@@ -112,7 +112,7 @@ mod tests {
             each(|line| format!("> {line}")),
             each(|line| format!("12:00:0{} INFO {line}", line.len() % 10)),
             each(|line| format!("(pid={}) | {line}", 7 + line.len())),
-            each(|line| format!(" 10%|##  |\r{line}")),
+            SUMMARY.replace("Mean", " 10%|##  |\rMean"),
         ] {
             assert_eq!(trimmed(&changed), own, "{changed:?}");
         }
