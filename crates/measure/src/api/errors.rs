@@ -25,15 +25,6 @@ struct Carrier<'a> {
     response: Option<&'a RawValue>,
 }
 
-/// The part of a choice, or of an inner object, that may hold an error.
-#[derive(Deserialize)]
-struct Inner<'a> {
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    finish_reason: Option<&'a RawValue>,
-}
-
 /// The error that an event carries, if it carries one.
 pub(super) fn carried(name: &[u8], data: &str) -> Option<ServerError> {
     // Nearly every event is none: one search for the word spares the second reading.
@@ -52,10 +43,8 @@ pub(super) fn carried(name: &[u8], data: &str) -> Option<ServerError> {
         };
     };
     let is = |raw: Option<&RawValue>, word: &str| raw.is_some_and(|raw| text::string(raw) == word);
-    let inner = |raw: Option<&RawValue>| {
-        let inner = serde_json::from_str::<Inner<'_>>(raw?.get()).ok()?;
-        inner.error.and_then(of)
-    };
+    // As values, since a key may stand twice in them.
+    let inner = |raw: Option<&RawValue>| in_member(&text::value(raw?.get())?);
     carrier
         .error
         .and_then(of)
@@ -70,18 +59,21 @@ pub(super) fn carried(name: &[u8], data: &str) -> Option<ServerError> {
 }
 
 fn in_choices(raw: Option<&RawValue>) -> Option<ServerError> {
-    let choices: Vec<Inner<'_>> = serde_json::from_str(raw?.get()).ok()?;
-    let given = choices.iter().find_map(|choice| choice.error.and_then(of));
-    given.or_else(|| {
+    let choices = text::value(raw?.get())?;
+    let choices = choices.as_array()?;
+    choices.iter().find_map(in_member).or_else(|| {
         choices
             .iter()
-            .filter_map(|choice| choice.finish_reason)
-            .any(|reason| text::string(reason) == "error")
+            .any(|choice| choice["finish_reason"] == "error")
             .then(|| ServerError {
                 code: None,
                 message: "the finish reason is an error".into(),
             })
     })
+}
+
+fn in_member(value: &Value) -> Option<ServerError> {
+    of_text(&value.get("error")?.to_string())
 }
 
 /// The error in the body of a response whose status is one, or in a field that only errors have.
@@ -175,6 +167,7 @@ mod tests {
         }
         for data in [
             r#"{"error":null,"error":{"message":"died"}}"#,
+            r#"{"choices":[{"delta":{},"error":{"message":"died"},"index":0,"error":{"message":"died"}}]}"#,
             r#"{"choices":[{"delta":{"content":""},"finish_reason":"error"}]}"#,
             r#"{"type":"response.failed","response":{"error":null}}"#,
             r#"{"error":{}}"#,

@@ -219,7 +219,9 @@ impl Reading {
             Api::Tgi => (&event["details"], ["input_length", "generated_tokens", ""]),
             _ => return,
         };
-        for (place, name) in names.into_iter().enumerate() {
+        // An empty name stands for a count that the API does not state.
+        let stated = names.into_iter().enumerate();
+        for (place, name) in stated.filter(|(_, name)| !name.is_empty()) {
             match &block[name] {
                 Value::Null => {}
                 given => self.counts[place] = given.as_u64().map_or(Count::Bad, Count::Of),
