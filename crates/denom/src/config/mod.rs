@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
-use measure::api::{Api, Key};
+use measure::api::{Api, Key, Owner};
 use measure::basis::Loop;
 use measure::judge::Guards;
 use measure::plan::{self, Arrivals, Closed, LevelPlan, Open, Stop};
@@ -234,22 +234,17 @@ fn levels(args: &RunArgs) -> Result<Vec<LevelPlan>, Failure> {
     }
 }
 
-/// Members of a body that flags set, by JSON pointer, over all APIs.
-const OWNED: [(&str, &str); 13] = [
-    ("/model", "-m"),
-    ("/max_tokens", "--output-tokens"),
-    ("/max_completion_tokens", "--output-tokens"),
-    ("/max_output_tokens", "--output-tokens"),
-    ("/generationConfig/maxOutputTokens", "--output-tokens"),
-    ("/options/num_predict", "--output-tokens"),
-    ("/parameters/max_new_tokens", "--output-tokens"),
-    ("/messages", "--prompts and --input-tokens"),
-    ("/prompt", "--prompts and --input-tokens"),
-    ("/input", "--prompts and --input-tokens"),
-    ("/contents", "--prompts and --input-tokens"),
-    ("/inputs", "--prompts and --input-tokens"),
-    ("/n_predict", "--output-tokens"),
-];
+/// The member of `body` that a flag sets, in whichever API, and that flag.
+fn owned(body: &Map<String, Value>) -> Option<(&'static str, &'static str)> {
+    let all = Api::ALL.iter().flat_map(|api| api.dialect().owns);
+    let (pointer, owner) = all.copied().find(|(pointer, _)| has(body, pointer))?;
+    let flag = match owner {
+        Owner::Model => "-m",
+        Owner::Limit => "--output-tokens",
+        Owner::Prompt => "--prompts and --input-tokens",
+    };
+    Some((pointer, flag))
+}
 
 fn has(body: &Map<String, Value>, pointer: &str) -> bool {
     let mut names = pointer.trim_start_matches('/').split('/');
@@ -280,7 +275,7 @@ fn refuse_contradictions(args: &RunArgs, body: &Map<String, Value>) -> Result<()
             "\"echo\" in the --body file would count the prompt as output: leave it out",
         ));
     }
-    if let Some((pointer, flag)) = OWNED.iter().find(|(pointer, _)| has(body, pointer)) {
+    if let Some((pointer, flag)) = owned(body) {
         let name = pointer.trim_start_matches('/').replace('/', ".");
         return clash(
             &format!("\"{name}\" in the --body file"),

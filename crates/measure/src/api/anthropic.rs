@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::usage::Counts;
 use super::{
-    Ask, Dialect, Event, Framing, Kept, Key, Reader, Route, finish, names, parse, text, timing,
+    Ask, Dialect, Event, Framing, Kept, Key, Owner, Reader, Route, Started, finish, names, parse,
+    text, timing,
 };
 use crate::trace::Usage;
 
@@ -19,6 +20,11 @@ pub(super) const DIALECT: Dialect = Dialect {
     sentinel: true,
     prefix: "/v1",
     routes: &[Route::both("/messages")],
+    owns: &[
+        ("/model", Owner::Model),
+        ("/max_tokens", Owner::Limit),
+        ("/messages", Owner::Prompt),
+    ],
     models: "/models",
     listed: |list| names(list, "data", "id"),
     key: Key {
@@ -47,7 +53,7 @@ fn ask(ask: &Ask<'_>) -> Map<String, Value> {
 /// Reads events. Counts come in parts that replace each other.
 #[derive(Debug, Default)]
 struct AnthropicReader {
-    id: Option<String>,
+    started: Started,
     counts: Parts,
 }
 
@@ -202,7 +208,7 @@ impl Reader for AnthropicReader {
                     Some(raw) => parse(raw.get())?,
                     None => Message::default(),
                 };
-                event.restarted = self.started(&message);
+                event.restarted = self.started.is_another(message.id.as_deref());
                 self.counts.take(message.usage, false);
             }
             "content_block_start" => {
@@ -235,30 +241,13 @@ impl Reader for AnthropicReader {
         let mut event = Event::default();
         for block in message.content.iter().flatten() {
             block.read_into(&mut event, &mut kept);
-            let arguments = block.input.map_or(0, |raw| raw.get().chars().count());
-            let chars = u32::try_from(arguments).unwrap_or(u32::MAX);
-            event.answer_chars = event.answer_chars.saturating_add(chars);
+            event.json(block.input);
         }
         event.finish = message.stop_reason.and_then(|reason| finish::of(&reason));
         self.counts.take(message.usage, true);
         event.usage = Some(self.counts.usage());
         event.summary = self.counts.is_summary();
         Ok(event)
-    }
-}
-
-impl AnthropicReader {
-    fn started(&mut self, message: &Message<'_>) -> bool {
-        let Some(id) = message.id.as_deref() else {
-            return false;
-        };
-        match &self.id {
-            Some(known) => known != id,
-            None => {
-                self.id = Some(id.to_owned());
-                false
-            }
-        }
     }
 }
 

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::usage::{Counts, UNREADABLE};
 use super::{
-    Ask, Dialect, Event, Framing, Kept, Key, Reader, Route, finish, names, parse, plain, text,
+    Ask, Dialect, Event, Framing, Kept, Key, Owner, Reader, Route, finish, names, parse, plain,
+    text,
 };
 use crate::trace::{Finish, ServerError, Usage};
 
@@ -29,6 +30,10 @@ pub(super) const DIALECT: Dialect = Dialect {
             query: "",
             stream: Some(false),
         },
+    ],
+    owns: &[
+        ("/generationConfig/maxOutputTokens", Owner::Limit),
+        ("/contents", Owner::Prompt),
     ],
     models: "/models",
     listed: |list| {
@@ -156,11 +161,8 @@ impl Part<'_> {
         }
         if let Some(call) = &self.function_call {
             event.tool_name |= text::measure(call.name, &mut None).chars > 0;
-            for arguments in [call.args, call.partial_args].into_iter().flatten() {
-                let chars = arguments.get().chars().count();
-                let chars = u32::try_from(chars).unwrap_or(u32::MAX);
-                event.answer_chars = event.answer_chars.saturating_add(chars);
-            }
+            event.json(call.args);
+            event.json(call.partial_args);
         }
         if let Some(code) = &self.executable_code {
             event.answer(text::measure(code.code, kept));

@@ -17,6 +17,7 @@ mod usage;
 use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::trace::{Declared, Finish, ServerError, Usage};
@@ -94,6 +95,9 @@ pub struct Dialect {
     pub prefix: &'static str,
     /// Its routes below the prefix.
     pub routes: &'static [Route],
+    /// Members of the body that [`ask`](Dialect::ask) sets from the plan, by JSON pointer: what else
+    /// sets them would send other requests than the plan's.
+    pub owns: &'static [(&'static str, Owner)],
     /// Where its servers list their models, below the prefix.
     pub models: &'static str,
     /// Reads that list.
@@ -149,6 +153,17 @@ impl Route {
     pub fn gives(&self, stream: bool) -> bool {
         self.stream.is_none_or(|only| only == stream)
     }
+}
+
+/// The part of the plan that a member of the body belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The model.
+    Model,
+    /// The limit of output.
+    Limit,
+    /// What is said.
+    Prompt,
 }
 
 /// Where the key of an API goes.
@@ -343,6 +358,25 @@ fn plain(content: &Value) -> String {
     }
 }
 
+/// The name of the answer that a stream began with.
+#[derive(Debug, Default)]
+struct Started(Option<String>);
+
+impl Started {
+    /// Whether a start under this name is that of another answer. The same start again is a quirk
+    /// of some servers, and one without a name tells nothing.
+    fn is_another(&mut self, id: Option<&str>) -> bool {
+        match (&self.0, id) {
+            (Some(known), Some(id)) => known != id,
+            (None, Some(id)) => {
+                self.0 = Some(id.to_owned());
+                false
+            }
+            (_, None) => false,
+        }
+    }
+}
+
 /// One event of any API in the normal form.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
@@ -410,6 +444,13 @@ impl Event {
     fn answer(&mut self, found: text::Measured) {
         self.answer_chars = self.answer_chars.saturating_add(found.chars);
         self.repaired |= found.repaired;
+    }
+
+    /// Output that is JSON and no text, such as a call's arguments: its characters as written.
+    fn json(&mut self, raw: Option<&RawValue>) {
+        let chars = raw.map_or(0, |raw| raw.get().chars().count());
+        let chars = u32::try_from(chars).unwrap_or(u32::MAX);
+        self.answer_chars = self.answer_chars.saturating_add(chars);
     }
 
     fn reasoning(&mut self, found: text::Measured) {

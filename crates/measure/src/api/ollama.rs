@@ -7,7 +7,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::usage::{Counts, UNREADABLE};
-use super::{Ask, Dialect, Event, Framing, Kept, Key, Reader, Route, finish, names, parse, text};
+use super::{
+    Ask, Dialect, Event, Framing, Kept, Key, Owner, Reader, Route, finish, names, parse, text,
+};
 use crate::time::Length;
 use crate::trace::{Declared, Finish, Usage};
 
@@ -19,6 +21,12 @@ pub(super) const DIALECT: Dialect = Dialect {
     sentinel: true,
     prefix: "",
     routes: &[Route::both("/api/chat"), Route::both("/api/generate")],
+    owns: &[
+        ("/model", Owner::Model),
+        ("/options/num_predict", Owner::Limit),
+        ("/messages", Owner::Prompt),
+        ("/prompt", Owner::Prompt),
+    ],
     models: "/api/tags",
     listed: |list| names(list, "models", "name"),
     key: Key::bearer(&["OLLAMA_API_KEY"]),
@@ -95,11 +103,7 @@ impl Reader for OllamaReader {
             let calls = message.tool_calls.iter().flatten();
             for function in calls.filter_map(|call| call.function.as_ref()) {
                 event.tool_name |= text::measure(function.name, &mut None).chars > 0;
-                let arguments = function
-                    .arguments
-                    .map_or(0, |raw| raw.get().chars().count());
-                let chars = u32::try_from(arguments).unwrap_or(u32::MAX);
-                event.answer_chars = event.answer_chars.saturating_add(chars);
+                event.json(function.arguments);
             }
         }
         if line.done == Some(true) {

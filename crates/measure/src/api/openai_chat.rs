@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::openai::OpenaiReader;
-use super::{Ask, Dialect, Framing, Key, LimitField, Route, names};
+use super::{Ask, Dialect, Framing, Key, LimitField, Owner, Route, names};
 
 /// OpenAI chat completions.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -12,6 +12,12 @@ pub(super) const DIALECT: Dialect = Dialect {
     sentinel: true,
     prefix: "/v1",
     routes: &[Route::both("/chat/completions")],
+    owns: &[
+        ("/model", Owner::Model),
+        ("/max_tokens", Owner::Limit),
+        ("/max_completion_tokens", Owner::Limit),
+        ("/messages", Owner::Prompt),
+    ],
     models: "/models",
     listed: |list| names(list, "data", "id"),
     key: Key::bearer(&["OPENAI_API_KEY"]),

@@ -2,22 +2,20 @@
 
 use serde_json::{Map, Value, json};
 
-use super::openai::OpenaiReader;
-use super::{Ask, Dialect, Framing, Key, Route, names, openai_chat};
+use super::{Ask, Dialect, Owner, Route, openai_chat};
 
 /// OpenAI's completions.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai-completions",
-    framing: Framing::Sse,
-    sentinel: true,
-    prefix: "/v1",
     routes: &[Route::both("/completions")],
-    models: "/models",
-    listed: |list| names(list, "data", "id"),
-    key: Key::bearer(&["OPENAI_API_KEY"]),
-    headers: &[],
+    owns: &[
+        ("/model", Owner::Model),
+        ("/max_tokens", Owner::Limit),
+        ("/n_predict", Owner::Limit),
+        ("/prompt", Owner::Prompt),
+    ],
     ask,
-    reader: || Box::new(OpenaiReader::default()),
+    ..openai_chat::DIALECT
 };
 
 fn ask(ask: &Ask<'_>) -> Map<String, Value> {
@@ -31,10 +29,9 @@ fn ask(ask: &Ask<'_>) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use crate::api::openai::OpenaiReader;
     use crate::api::{Event, Reader};
     use crate::trace::Finish;
-
-    use super::*;
 
     fn event(data: &str) -> Event {
         OpenaiReader::default()

@@ -7,25 +7,25 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Ask, Dialect, Event, Framing, Kept, Key, Messages, Reader, Route, finish, names, parse, text,
-    timing, usage,
+    Ask, Dialect, Event, Kept, Messages, Owner, Reader, Route, Started, finish, openai_chat, parse,
+    text, timing, usage,
 };
 use crate::trace::Finish;
 
 /// OpenAI Responses.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai-responses",
-    framing: Framing::Sse,
     // The terminal event is the finish marker.
     sentinel: false,
-    prefix: "/v1",
     routes: &[Route::both("/responses")],
-    models: "/models",
-    listed: |list| names(list, "data", "id"),
-    key: Key::bearer(&["OPENAI_API_KEY"]),
-    headers: &[],
+    owns: &[
+        ("/model", Owner::Model),
+        ("/max_output_tokens", Owner::Limit),
+        ("/input", Owner::Prompt),
+    ],
     ask,
     reader: || Box::new(ResponsesReader::default()),
+    ..openai_chat::DIALECT
 };
 
 fn ask(ask: &Ask<'_>) -> Map<String, Value> {
@@ -46,7 +46,7 @@ fn ask(ask: &Ask<'_>) -> Map<String, Value> {
 /// Reads events, and whether any of them is missing.
 #[derive(Debug, Default)]
 struct ResponsesReader {
-    id: Option<String>,
+    started: Started,
     /// The number that the next event must bear, once one bore a number.
     next: Option<u64>,
     gap: bool,
@@ -147,7 +147,11 @@ impl Reader for ResponsesReader {
         }
         event.gap = self.gap;
         match data.kind.as_ref() {
-            "response.created" => event.restarted = self.started(data.response.as_ref()),
+            "response.created" => {
+                let response = data.response.as_ref();
+                let id = response.and_then(|response| response.id.as_deref());
+                event.restarted = self.started.is_another(id);
+            }
             "response.output_item.added" => {
                 let call = data.item.filter(Item::is_call);
                 let name = call.and_then(|call| call.name);
@@ -191,20 +195,6 @@ impl ResponsesReader {
         }
         self.next = Some(number.saturating_add(1));
         false
-    }
-
-    /// The same start again is a quirk of some servers; another start is another answer.
-    fn started(&mut self, response: Option<&Response<'_>>) -> bool {
-        let Some(id) = response.and_then(|response| response.id.as_deref()) else {
-            return false;
-        };
-        match &self.id {
-            Some(known) => known != id,
-            None => {
-                self.id = Some(id.to_owned());
-                false
-            }
-        }
     }
 
     fn delta(

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::usage::{Counts, UNREADABLE};
-use super::{Ask, Dialect, Event, Framing, Kept, Key, Reader, Route, finish, parse, text};
+use super::{Ask, Dialect, Event, Framing, Kept, Key, Owner, Reader, Route, finish, parse, text};
 use crate::trace::Usage;
 
 /// TGI's `/generate_stream` and `/generate`.
@@ -28,6 +28,10 @@ pub(super) const DIALECT: Dialect = Dialect {
             query: "",
             stream: Some(false),
         },
+    ],
+    owns: &[
+        ("/parameters/max_new_tokens", Owner::Limit),
+        ("/inputs", Owner::Prompt),
     ],
     models: "/info",
     listed: |info| Some(vec![info.get("model_id")?.as_str()?.to_owned()]),
