@@ -7,9 +7,10 @@ use hyper::{Method, Request};
 use measure::api::{Ask, Framing, Messages, clip};
 use measure::decode::{Decoder, Options};
 use measure::prompt::{Given, Prompt};
+use measure::record::{Line, Sent};
 use measure::scrub::Scrub;
-use measure::time::Instant;
-use measure::trace::{Phase, ServerError, Trace, Transport};
+use measure::time::Length;
+use measure::trace::{self, Phase, ServerError, Trace, Transport};
 use serde_json::{Map, Value};
 
 use super::shared::{Form, Job, Shared};
@@ -192,22 +193,45 @@ pub(super) fn unconnected(mut trace: Trace, error: &ConnectError, scrub: &Scrub)
     trace
 }
 
-/// What is noted of a request before it is sent.
-pub(super) fn begun(
-    id: u64,
-    level: u32,
-    stream: u32,
-    warmup: bool,
-    start: Instant,
-    prompt: &Prompt,
-    keep: bool,
-) -> Trace {
-    let mut trace = Trace::begun(id, level, stream, warmup, start);
+/// Records that a request is about to be sent, and begins its trace.
+pub(super) fn begun(shared: &Shared, sent: Sent, prompt: &Prompt) -> Trace {
+    shared.recorder.record(Line::Sent(sent));
+    let mut trace = Trace::begun(sent.id, sent.level, sent.stream, sent.warmup, sent.start);
     trace.asked_output = Some(prompt.output_tokens);
     trace.asked_input = prompt.input_tokens;
-    trace.prompt = keep.then(|| match &prompt.given {
-        Given::Text(text) => text.clone(),
-        Given::Messages(turns) => turns.to_string(),
+    let job = &shared.job;
+    trace.prompt = job.keep_text.then(|| {
+        job.scrub.apply(&match &prompt.given {
+            Given::Text(text) => text.clone(),
+            Given::Messages(turns) => turns.to_string(),
+        })
     });
+    trace
+}
+
+/// How a connection came about that was just opened; `dns` where its name was looked up for it.
+pub(super) fn opened(connection: &Connection<RunClock>, dns: Option<Length>) -> trace::Connection {
+    trace::Connection {
+        reused: false,
+        dns,
+        tcp: Some(connection.opened.tcp),
+        tls: connection.opened.tls,
+    }
+}
+
+/// Takes how the connection of a request came about; from then on it has carried one.
+pub(super) fn used(how: &mut trace::Connection) -> trace::Connection {
+    let reused = trace::Connection {
+        reused: true,
+        ..trace::Connection::default()
+    };
+    std::mem::replace(how, reused)
+}
+
+/// What becomes of a request that cannot be put together.
+pub(super) fn unbuilt(mut trace: Trace, error: &hyper::http::Error) -> Trace {
+    trace.transport = Transport::Broken {
+        text: error.to_string(),
+    };
     trace
 }

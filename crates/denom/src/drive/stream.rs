@@ -170,16 +170,9 @@ impl Stream {
             connection = opening => connection?,
             () = cancel.cancelled() => return Ok(()),
         };
-        self.fresh = trace::Connection {
-            reused: false,
-            // The name was looked up once, before the first connection.
-            dns: job
-                .target
-                .dns
-                .filter(|_| self.number == 0 && self.work.plan.index == 0),
-            tcp: Some(connection.opened.tcp),
-            tls: connection.opened.tls,
-        };
+        // The name was looked up once, before the first connection.
+        let is_first = self.number == 0 && self.work.plan.index == 0;
+        self.fresh = request::opened(&connection, job.target.dns.filter(|_| is_first));
         self.connection = Some(connection);
         Ok(())
     }
@@ -200,25 +193,21 @@ impl Stream {
         let start = job.clock.now();
         self.books.borrow_mut().begin(start);
         shared.live.issued.fetch_add(1, Relaxed);
-        let level = self.work.plan.index;
-        let stream = self.number;
-        shared.recorder.record(Line::Sent(Sent {
+        let sent = Sent {
             id,
-            level,
-            stream,
+            level: self.work.plan.index,
+            stream: self.number,
             warmup,
             start,
             planned: None,
-        }));
-        let mut trace = request::begun(id, level, stream, warmup, start, &prompt, job.keep_text);
-        trace.prompt = trace.prompt.map(|text| job.scrub.apply(&text));
+        };
+        let trace = request::begun(&shared, sent, &prompt);
         let mut trace = self.send(trace, id, &body, alone, failed).await;
         trace.start = start;
         trace.planned = trace.sent.unwrap_or(start);
+        trace.finish = job.clock.now();
         // A first request that is asked again is not measured.
-        trace.finish = job.clock.now();
         trace.warmup |= alone && self.is_asked_again(&trace);
-        trace.finish = job.clock.now();
         self.books.borrow_mut().end(trace.finish);
         shared.live.count(&trace);
         shared.holds.learn(&trace);
@@ -245,21 +234,10 @@ impl Stream {
             trace.transport = trace::Transport::Cancelled;
             return trace;
         };
-        trace.connection = std::mem::replace(
-            &mut self.fresh,
-            trace::Connection {
-                reused: true,
-                ..trace::Connection::default()
-            },
-        );
+        trace.connection = request::used(&mut self.fresh);
         match request::build(&self.shared.job, id, body) {
             Ok(request) => request::exchange(&self.shared, connection, request, trace, alone).await,
-            Err(error) => {
-                trace.transport = trace::Transport::Broken {
-                    text: error.to_string(),
-                };
-                trace
-            }
+            Err(error) => request::unbuilt(trace, &error),
         }
     }
 

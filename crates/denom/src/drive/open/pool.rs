@@ -9,6 +9,7 @@ use measure::time::{Instant, Length};
 use measure::trace;
 
 use crate::clock::{Clock, RunClock};
+use crate::drive::request;
 use crate::drive::shared::Shared;
 use crate::net::{ConnectError, Connection, Wake, connect::connect};
 
@@ -91,15 +92,9 @@ impl Pool {
         let opened = connect(&job.target, &job.connect, &job.clock, &self.wake).await;
         self.failing.set(opened.is_err());
         let connection = opened?;
-        let how = trace::Connection {
-            reused: false,
-            dns: None,
-            tcp: Some(connection.opened.tcp),
-            tls: connection.opened.tls,
-        };
         Ok(Idle {
+            how: request::opened(&connection, None),
             connection,
-            how,
             number,
         })
     }

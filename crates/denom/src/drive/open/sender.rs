@@ -10,7 +10,7 @@ use std::sync::mpsc as plain;
 
 use measure::record::{Line, Sent};
 use measure::time::Instant;
-use measure::trace::{self, Trace, Transport};
+use measure::trace::{Trace, Transport};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -145,19 +145,15 @@ impl Sender {
 
     fn begun(&self, dispatch: &Dispatch, stream: u32, start: Instant) -> Trace {
         let shared = &self.duty.shared;
-        let (id, level, warmup) = (dispatch.id, self.duty.level, dispatch.warmup);
-        shared.recorder.record(Line::Sent(Sent {
-            id,
-            level,
+        let sent = Sent {
+            id: dispatch.id,
+            level: self.duty.level,
             stream,
-            warmup,
+            warmup: dispatch.warmup,
             start,
             planned: Some(dispatch.planned),
-        }));
-        let (prompt, keep) = (&dispatch.prompt, shared.job.keep_text);
-        let mut trace = request::begun(id, level, stream, warmup, start, prompt, keep);
-        trace.prompt = trace.prompt.map(|text| shared.job.scrub.apply(&text));
-        trace
+        };
+        request::begun(shared, sent, &dispatch.prompt)
     }
 
     /// Sends on the connection given, else on one that is opened first, which shows as send lag.
@@ -184,23 +180,14 @@ impl Sender {
                 }
             },
         };
-        let reused = trace::Connection {
-            reused: true,
-            ..trace::Connection::default()
-        };
-        trace.connection = std::mem::replace(&mut idle.how, reused);
+        trace.connection = request::used(&mut idle.how);
         match request {
             Ok(request) => {
                 let connection = &mut idle.connection;
                 let trace = request::exchange(shared, connection, request, trace, false).await;
                 (trace, Some(idle))
             }
-            Err(error) => {
-                trace.transport = Transport::Broken {
-                    text: error.to_string(),
-                };
-                (trace, Some(idle))
-            }
+            Err(error) => (request::unbuilt(trace, &error), Some(idle)),
         }
     }
 

@@ -71,16 +71,15 @@ impl Side {
         let body = request::body(job, &prompt, shared.form());
         let start = job.clock.now();
         self.books.begin(start);
-        let level = self.level;
-        shared.recorder.record(Line::Sent(Sent {
+        let sent = Sent {
             id,
-            level,
+            level: self.level,
             stream: 0,
             warmup: discard,
             start,
             planned: None,
-        }));
-        let trace = request::begun(id, level, 0, discard, start, &prompt, job.keep_text);
+        };
+        let trace = request::begun(&shared, sent, &prompt);
         let mut trace = match failed {
             Some(error) => request::unconnected(trace, &error, &job.scrub),
             None => self.send(trace, id, &body).await,
@@ -105,12 +104,8 @@ impl Side {
             connection = opening => connection?,
             () = cancel.cancelled() => return Ok(()),
         };
-        self.fresh = trace::Connection {
-            reused: false,
-            dns: job.target.dns.filter(|_| self.books.totals().0 == 0),
-            tcp: Some(connection.opened.tcp),
-            tls: connection.opened.tls,
-        };
+        let is_first = self.books.totals().0 == 0;
+        self.fresh = request::opened(&connection, job.target.dns.filter(|_| is_first));
         self.connection = Some(connection);
         Ok(())
     }
@@ -120,18 +115,10 @@ impl Side {
             trace.transport = trace::Transport::Cancelled;
             return trace;
         };
-        let used = trace::Connection {
-            reused: true,
-            ..trace::Connection::default()
-        };
-        trace.connection = std::mem::replace(&mut self.fresh, used);
+        trace.connection = request::used(&mut self.fresh);
         let mut request = match request::build(&self.shared.job, id, body) {
             Ok(request) => request,
-            Err(error) => {
-                let text = error.to_string();
-                trace.transport = trace::Transport::Broken { text };
-                return trace;
-            }
+            Err(error) => return request::unbuilt(trace, &error),
         };
         if self.as_sdk {
             dress(&mut request);
