@@ -82,7 +82,7 @@ fn test(claim: &mut Claim, url: String, args: ClaimArgs) -> Result<u8, Failure> 
     }
     let holds = tested.holds;
     claim.tested = Some(tested);
-    Ok(match (made.code(), holds) {
+    Ok(match (made.code(&report), holds) {
         (exit::DONE, Some(true)) => exit::DONE,
         (exit::DONE, Some(false)) => exit::FAILED,
         (exit::DONE, None) => exit::INVALID,

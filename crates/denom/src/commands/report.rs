@@ -37,9 +37,10 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         run = record_file::read(file, Some(guards))?;
         (run.header.min_chunks, run.header.min_interval) = (guards.min_chunks, guards.min_interval);
     }
+    let report = report::build(&run, run.header.guards());
     match (kind(args.format), args.rows) {
         (Kind::Page(format), true) => print_rows(&run, args, format)?,
-        (Kind::Page(format), false) => super::run::print(&run, format)?,
+        (Kind::Page(format), false) => super::run::print(&report, format)?,
         (Kind::Export(_), true) => {
             return Err(Failure::usage(
                 "--rows prints single requests, and --format vllm-json and aiperf-json hold whole levels: leave one of them out",
@@ -47,9 +48,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         }
         (Kind::Export(layout), false) => print_export(&run, layout)?,
     }
-    Ok(exit::code(
-        report::build(&run, run.header.guards()).ending(),
-    ))
+    Ok(exit::code(report.ending()))
 }
 
 /// A page, or a layout of another tool.

@@ -7,7 +7,7 @@ use measure::api::clip;
 use measure::plan::{LevelPlan, Stop, Warmup};
 use measure::prompt::{Given, Prompts};
 use measure::record::{Header, Line, Note, Run};
-use measure::report;
+use measure::report::{self, Report};
 use measure::schedule::Schedule;
 use measure::time::Length;
 
@@ -40,14 +40,15 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
     }
     let mut progress = Progress::new(config.quiet, clock);
     let made = measure(&config, clock, true, &mut progress)?;
-    print(&made.run, config.format)?;
+    let report = report::build(&made.run, made.run.header.guards());
+    print(&report, config.format)?;
     if let Some(file) = &made.file
         && !config.quiet
     {
         let shown = page::escape::terminal(&file.display().to_string());
         exit::say(&format!("records: {shown}"));
     }
-    Ok(made.code())
+    Ok(made.code(&report))
 }
 
 /// A run that was made.
@@ -61,11 +62,11 @@ pub struct Made {
 }
 
 impl Made {
-    /// The exit code of the run.
-    pub fn code(&self) -> u8 {
+    /// The exit code of the run, of which `report` was made.
+    pub fn code(&self, report: &Report) -> u8 {
         match &self.unwritten {
             Some(_) => exit::NOT_WRITTEN,
-            None => exit::code(report::build(&self.run, self.run.header.guards()).ending()),
+            None => exit::code(report.ending()),
         }
     }
 }
@@ -251,13 +252,12 @@ fn requests(levels: &[LevelPlan], seed: u64) -> u64 {
 ///
 /// # Errors
 /// Where stdout takes no more; a closed pipe is none.
-pub fn print(run: &Run, format: Format) -> Result<(), Failure> {
-    let report = report::build(run, run.header.guards());
+pub fn print(report: &Report, format: Format) -> Result<(), Failure> {
     out(&match format {
-        Format::Text => page::text(&report, style()),
-        Format::Json => page::json(&report),
-        Format::Markdown => page::markdown(&report),
-        Format::Csv => page::csv(&report),
+        Format::Text => page::text(report, style()),
+        Format::Json => page::json(report),
+        Format::Markdown => page::markdown(report),
+        Format::Csv => page::csv(report),
     })
 }
 
