@@ -183,6 +183,17 @@ impl Run {
         }
     }
 
+    /// A run of which the file has nothing but its requests, with a limit on none of them.
+    pub fn of_rows(rows: Vec<Row>) -> Self {
+        let failed = rows.iter().filter(|row| !row.ok).count();
+        let mut run = Run::new();
+        run.config.unlimited = true;
+        run.books.completed = Some((rows.len() - failed) as f64);
+        run.books.failed = Some(failed as f64);
+        run.rows = Rows::Written(rows);
+        run
+    }
+
     /// Drops what no configuration, count or sum can be: a marker for none, or nonsense.
     pub fn drop_impossible(&mut self) {
         let (config, books, totals) = (&mut self.config, &mut self.books, &mut self.totals);

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::basis::{Load, Loop, Population, Rule};
-use crate::figure::{Dist, DistBasis, Figure};
+use crate::figure::{Dist, DistBasis, Figure, Withheld};
 use crate::judge::{Flag, Guards, Judged, Outcome, Reason, Shape};
 use crate::record::{self, Gap, GapKind};
 use crate::tokens::Source;
@@ -193,6 +193,13 @@ pub(crate) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
+    /// The window, or that there is none.
+    pub fn window(&self) -> Result<Window<'a>, Withheld> {
+        self.window.ok_or_else(|| {
+            Withheld::new("nothing_sent", "no request was sent, so there is no window")
+        })
+    }
+
     /// Requests sent after the warm-up.
     pub fn members(&self) -> impl Iterator<Item = &'a Judged> + use<'a> {
         self.level

@@ -401,11 +401,9 @@ fn ratio_of_sums(scene: &Scene<'_>) -> Figure {
             scene.load,
         )
     };
-    let Some(window) = scene.window else {
-        return withheld(Withheld::new(
-            "nothing_sent",
-            "no request was sent, so there is no window",
-        ));
+    let window = match scene.window() {
+        Ok(window) => window,
+        Err(why) => return withheld(why),
     };
     let in_flight: Length = window::in_flight(&scene.level.requests, &window);
     let Some(interval) = Interval::of(in_flight, Rule::InFlight) else {

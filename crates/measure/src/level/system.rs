@@ -155,11 +155,9 @@ fn throughput<U: Unit>(
             scene.load,
         )
     };
-    let Some(window) = scene.window else {
-        return withheld(Withheld::new(
-            "nothing_sent",
-            "no request was sent, so there is no window",
-        ));
+    let window = match scene.window() {
+        Ok(window) => window,
+        Err(why) => return withheld(why),
     };
     let Some(count) = count else {
         return withheld(Withheld::new(

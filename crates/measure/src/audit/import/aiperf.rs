@@ -7,7 +7,7 @@ use super::fields::{
 };
 use super::rows;
 use crate::audit::definition as means;
-use crate::audit::form::{Metric, Row, Rows, Run, Seen, Tool};
+use crate::audit::form::{Metric, Row, Run, Seen, Tool};
 use crate::tokens::Source;
 
 /// Whether a value is a summary.
@@ -204,13 +204,7 @@ pub fn import_rows(values: &[Value]) -> Vec<Run> {
             row(value, after.map(crate::time::Length::from_nanos))
         })
         .collect();
-    let mut run = Run::new();
-    run.config.unlimited = true;
-    let failed = rows.iter().filter(|row| !row.ok).count();
-    run.books.completed = Some((rows.len() - failed) as f64);
-    run.books.failed = Some(failed as f64);
-    run.rows = Rows::Written(rows);
-    vec![run]
+    vec![Run::of_rows(rows)]
 }
 
 fn row(value: &Value, start: Option<crate::time::Length>) -> Row {

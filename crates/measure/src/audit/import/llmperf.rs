@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fields::{Kind, as_num, count, has, kind, length, num, text};
 use crate::audit::definition as means;
-use crate::audit::form::{Metric, Row, Rows, Run, Seen, Stat, Tool};
+use crate::audit::form::{Metric, Row, Run, Seen, Stat, Tool};
 use crate::tokens::Source;
 
 /// How near to a whole number rate × latency must be to be a count of chunks.
@@ -101,13 +101,7 @@ fn run(value: &Value) -> Run {
 /// All responses are requests of one run.
 pub fn import_rows(values: &[Value]) -> Vec<Run> {
     let rows: Vec<Row> = values.iter().map(row).collect();
-    let mut run = Run::new();
-    run.config.unlimited = true;
-    let failed = rows.iter().filter(|row| !row.ok).count();
-    run.books.completed = Some((rows.len() - failed) as f64);
-    run.books.failed = Some(failed as f64);
-    run.rows = Rows::Written(rows);
-    vec![run]
+    vec![Run::of_rows(rows)]
 }
 
 fn row(value: &Value) -> Row {
