@@ -99,6 +99,9 @@ pub struct RunShown {
     /// Which rate leads on a page.
     #[serde(skip)]
     pub lead: Lead,
+    /// The endpoint ended with the run: no command can ask it again, so the page names none.
+    #[serde(skip)]
+    pub endpoint_gone: bool,
 }
 
 /// How a run ended, as an exit code sees it; the worst decides.
@@ -172,6 +175,7 @@ pub fn build(run: &Run, guards: Guards) -> Report {
             settings: header.settings.clone(),
             environment: header.environment.clone(),
             lead: header.lead,
+            endpoint_gone: false,
         },
         levels,
     }

@@ -498,7 +498,8 @@ pub fn next(report: &Report) -> Option<Fact> {
         let streamed = shapes(level, "streamed") + shapes(level, "clumped");
         streamed == 0 && shapes(level, "buffered") > 0
     };
-    let all = !report.levels.is_empty() && report.levels.iter().all(held);
+    let can_be_asked = !report.run.endpoint_gone && !report.levels.is_empty();
+    let all = can_be_asked && report.levels.iter().all(held);
     let (url, model) = (word(&report.target.url), word(&report.target.model));
     all.then(|| {
         (
