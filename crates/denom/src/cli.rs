@@ -401,7 +401,7 @@ pub struct EndpointArgs {
     #[arg(long, help_heading = "Requests")]
     pub no_stream: bool,
 
-    /// Wait until the server is ready before the run, at most so long [10m]
+    /// Wait until the server is ready before the run, at most so long (10m if not said)
     #[arg(
         long,
         value_name = "TIME",

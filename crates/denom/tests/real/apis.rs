@@ -1,7 +1,7 @@
 //! Owns what must hold for every API that the real server speaks, directly and through a gateway that translates.
 
 use crate::parts::{self, Ask, Route};
-use crate::report::Run;
+use crate::report::{Row, Run};
 use crate::{OUTPUT_TOKENS, answers};
 
 /// The APIs that llama.cpp's server speaks.
@@ -12,7 +12,7 @@ const SPOKEN: [&str; 4] = [
     "anthropic",
 ];
 
-/// Every request ended well, streamed, and was counted by the server, as many tokens as were asked for.
+/// Every request ended well, streamed, and was counted by the server.
 fn streams_and_counts(name: &str, run: &Run) {
     for level in &run.levels() {
         answers::all_ok(level);
@@ -23,8 +23,7 @@ fn streams_and_counts(name: &str, run: &Run) {
     }
     for row in run.rows() {
         answers::counted_by_the_server(&row);
-        assert_eq!(row.billed_tokens(), OUTPUT_TOKENS, "{name}: {row}");
-        assert_eq!(row.chunks(), OUTPUT_TOKENS, "{name}: {row}");
+        as_many_as_asked_for(name, &row);
     }
     let mut first: Vec<f64> = run.rows().iter().filter_map(|row| row.ttft_s()).collect();
     first.sort_by(f64::total_cmp);
@@ -32,6 +31,18 @@ fn streams_and_counts(name: &str, run: &Run) {
         "{name}: TTFT of {} requests, in s: {first:.3?}",
         first.len()
     );
+}
+
+/// The answer has all the tokens asked for, a chunk each; or, in the one API whose translation in the server drops
+/// `ignore_eos`, ended by itself before, with the one token that is billed and never arrives.
+fn as_many_as_asked_for(name: &str, row: &Row) {
+    if name == "anthropic" && row.finish() == "stop" {
+        assert!(row.billed_tokens() <= OUTPUT_TOKENS, "{name}: {row}");
+        assert_eq!(row.chunks() + 1, row.billed_tokens(), "{name}: {row}");
+    } else {
+        assert_eq!(row.billed_tokens(), OUTPUT_TOKENS, "{name}: {row}");
+        assert_eq!(row.chunks(), OUTPUT_TOKENS, "{name}: {row}");
+    }
 }
 
 #[test]
