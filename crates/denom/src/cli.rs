@@ -99,6 +99,17 @@ pub enum StampName {
     Read,
 }
 
+/// Which version of HTTP is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HttpName {
+    /// HTTP/1.1
+    #[value(name = "1.1")]
+    One,
+    /// HTTP/2, a stream a connection
+    #[value(name = "2")]
+    Two,
+}
+
 /// Which rate leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LeadName {
@@ -475,6 +486,9 @@ pub struct ConnectionArgs {
     /// Do not verify certificates; every page says so
     #[arg(long, help_heading = "Connection")]
     pub insecure: bool,
+    /// Which version of HTTP is spoken; over http the server must know that 2 is coming
+    #[arg(long, value_enum, value_name = "VERSION", default_value_t = HttpName::One, help_heading = "Connection")]
+    pub http: HttpName,
     /// How arrivals are stamped
     #[arg(long, value_enum, default_value_t = StampName::Kernel, help_heading = "Connection")]
     pub stamp: StampName,

@@ -63,6 +63,10 @@ pub enum Rule {
     ArrivalToRead,
     /// From the planned instant to `sent`.
     PlannedToSent,
+    /// From all being ready for a request to `sent`: the server admits no further stream yet.
+    ReadyToSent,
+    /// From all being ready for a request to its first content.
+    ReadyToFirstContent,
 }
 
 impl Rule {
@@ -86,6 +90,8 @@ impl Rule {
             Rule::Connecting => "opening the connection",
             Rule::ArrivalToRead => "arrival to read",
             Rule::PlannedToSent => "planned to sent",
+            Rule::ReadyToSent => "ready to sent",
+            Rule::ReadyToFirstContent => "ready to first content",
         }
     }
 }

@@ -95,6 +95,8 @@ pub struct Row {
     pub stamps: Stamps,
     /// The connection had carried a request before.
     pub reused: bool,
+    /// What it waited in the client for the server to admit a stream, of HTTP/2.
+    pub h2_wait_s: Option<f64>,
     /// The text that arrived, where it was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -175,6 +177,7 @@ fn row(request: &Judged, load: Load) -> Row {
         ),
         stamps: trace.stamps,
         reused: trace.connection.reused,
+        h2_wait_s: seconds(trace.connection.h2_wait),
         text: trace.text.clone(),
     }
 }

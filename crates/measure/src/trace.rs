@@ -298,6 +298,13 @@ pub struct Connection {
     /// Time for the TLS handshake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<Length>,
+    /// Time from there to the server's settings, of HTTP/2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Length>,
+    /// How long this request waited in the client until the server admitted another stream, of
+    /// HTTP/2: before `sent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub h2_wait: Option<Length>,
 }
 
 /// Oddities met while reading the stream.

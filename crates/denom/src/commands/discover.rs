@@ -14,7 +14,7 @@ use crate::clock::RunClock;
 use crate::config::{ASSUMED, CONNECT_TIMEOUT, Config};
 use crate::exit::Failure;
 use crate::net::connect::connect;
-use crate::net::{BodyEnd, Canceller, ConnectOptions, Sink, Target, Timeouts, Wake};
+use crate::net::{BodyEnd, Canceller, Sink, Target, Timeouts, Wake};
 
 /// Most bytes of a list of models.
 const LIST_LIMIT: usize = 4 << 20;
@@ -173,12 +173,7 @@ pub(super) async fn get(
             "{shown} cannot be asked: {text}: check that the server runs and the address is right"
         ))
     };
-    let options = ConnectOptions {
-        stamp: config.stamp,
-        timeout: CONNECT_TIMEOUT,
-        tls: config.tls.clone(),
-    };
-    let mut connection = connect(target, &options, &clock, wake)
+    let mut connection = connect(target, &config.connecting(), &clock, wake)
         .await
         .map_err(|error| failed(error.to_string()))?;
     let mut request = Request::builder()

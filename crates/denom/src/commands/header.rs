@@ -41,7 +41,7 @@ pub fn header(config: &Config, found: &Found, clock: RunClock, run: &str) -> Hea
         api: found.api,
         model: clip(&found.model, SHOWN_MODEL),
         stream: config.stream,
-        http: "1.1".into(),
+        http: config.http.as_str().into(),
         tls: match (config.endpoint.tls, config.insecure) {
             (false, _) => "off".into(),
             (true, true) => "insecure".into(),

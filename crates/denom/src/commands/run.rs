@@ -18,10 +18,10 @@ use super::ready::wait_ready;
 use super::self_check::self_check;
 use crate::cli::{Format, RunArgs};
 use crate::clock::RunClock;
-use crate::config::{CONNECT_TIMEOUT, Config};
+use crate::config::Config;
 use crate::drive::{self, Form, Job};
 use crate::exit::{self, Failure};
-use crate::net::{ConnectOptions, Timeouts, limits, wake::Worker};
+use crate::net::{Timeouts, limits, wake::Worker};
 use crate::page::{self, Style};
 use crate::{record_file, recorder, tokenizer};
 
@@ -221,11 +221,7 @@ pub(super) fn job(config: &Config, found: Found, clock: RunClock, name: &str) ->
             total: config.max_time,
             linger: LINGER,
         },
-        connect: ConnectOptions {
-            stamp: config.stamp,
-            timeout: CONNECT_TIMEOUT,
-            tls: config.tls.clone(),
-        },
+        connect: config.connecting(),
         run: name.to_owned(),
     }
 }

@@ -111,6 +111,7 @@ fn flood(url: &str, config: &Config) -> Result<Config, Failure> {
     Ok(Config {
         headers: Vec::new(),
         stamp: config.stamp,
+        http: config.http,
         ..Config::decide(*args)?
     })
 }

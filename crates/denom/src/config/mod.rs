@@ -21,10 +21,11 @@ use measure::scrub::Scrub;
 use measure::time::Length;
 use serde_json::{Map, Value};
 
-use crate::cli::{ArrivalsName, Format, LeadName, On429, RunArgs, StampName};
+use crate::cli::{ArrivalsName, Format, HttpName, LeadName, On429, RunArgs, StampName};
 use crate::crash;
 use crate::exit::Failure;
 use crate::net::tls::{self, TlsOptions};
+use crate::net::{ConnectOptions, HttpVersion};
 use crate::tokenizer::Vocabulary;
 use secret::Secret;
 use url::Endpoint;
@@ -63,6 +64,8 @@ pub struct Config {
     pub scrub: Arc<Scrub>,
     /// How TLS is done, where the endpoint has it.
     pub tls: Option<Arc<tokio_rustls::rustls::ClientConfig>>,
+    /// The version of HTTP that is spoken.
+    pub http: HttpVersion,
     /// Certificates are not verified.
     pub insecure: bool,
     /// The longest without content.
@@ -98,6 +101,16 @@ pub struct Config {
 }
 
 impl Config {
+    /// How connections are opened.
+    pub fn connecting(&self) -> ConnectOptions {
+        ConnectOptions {
+            stamp: self.stamp,
+            timeout: CONNECT_TIMEOUT,
+            tls: self.tls.clone(),
+            http: self.http,
+        }
+    }
+
     /// Decides what `args` mean.
     ///
     /// # Errors
@@ -135,9 +148,14 @@ impl Config {
             extra_ca: args.endpoint.connection.cacert.clone(),
             insecure: args.endpoint.connection.insecure,
         };
+        let http = match args.endpoint.connection.http {
+            HttpName::One => HttpVersion::One,
+            HttpName::Two => HttpVersion::Two,
+        };
         let tls = match endpoint.tls {
             true => Some(
-                tls::client_config(&options).map_err(|error| Failure::usage(error.to_string()))?,
+                tls::client_config(&options, http)
+                    .map_err(|error| Failure::usage(error.to_string()))?,
             ),
             false => None,
         };
@@ -155,6 +173,7 @@ impl Config {
             headers,
             scrub,
             tls,
+            http,
             insecure: args.endpoint.connection.insecure,
             timeout: args.endpoint.timeout.0,
             max_time: args.endpoint.max_time.map(|time| time.0),

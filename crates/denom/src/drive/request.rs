@@ -160,9 +160,14 @@ pub(super) fn finish(
                     text: error.text.clone(),
                 }
             }
-            RequestFault::Closed | RequestFault::Reset => Transport::Broken {
+            RequestFault::Refused => Transport::NoResponse {
                 text: error.text.clone(),
             },
+            RequestFault::Closed | RequestFault::Reset | RequestFault::Unprocessed => {
+                Transport::Broken {
+                    text: error.text.clone(),
+                }
+            }
         },
     };
     let mut trace = decoder.close(transport, at);
@@ -170,6 +175,7 @@ pub(super) fn finish(
     trace.error = moved.or(trace.error);
     trace.sent = done.sent;
     trace.written = done.written;
+    trace.connection.h2_wait = done.h2_wait;
     trace.socket_reads = done.reads;
     trace
 }
@@ -216,6 +222,8 @@ pub(super) fn opened(connection: &Connection<RunClock>, dns: Option<Length>) -> 
         dns,
         tcp: Some(connection.opened.tcp),
         tls: connection.opened.tls,
+        http2: connection.opened.http2,
+        h2_wait: None,
     }
 }
 

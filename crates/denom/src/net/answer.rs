@@ -3,9 +3,11 @@
 use std::error::Error;
 use std::io;
 
+use h2::Reason;
 use hyper::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 
 use super::exchange::{BodyEnd, Break, RequestError, RequestFault};
+use super::http::Broke;
 use super::io::READ_LIMIT;
 
 /// How the end of a body is told from a break.
@@ -51,14 +53,17 @@ fn last_coding_is_chunked(codings: &[u8]) -> bool {
 }
 
 /// What broke a body off.
-pub(super) fn broken(error: &hyper::Error) -> BodyEnd {
+pub(super) fn broken(error: &Broke) -> BodyEnd {
     let how = match fault(error) {
-        RequestFault::Reset => Break::Reset,
-        RequestFault::Closed => Break::Cut,
+        RequestFault::Reset | RequestFault::Refused => Break::Reset,
+        RequestFault::Closed | RequestFault::Unprocessed => Break::Cut,
         RequestFault::NotHttp | RequestFault::HeadTooLarge => Break::Framing,
     };
     let text = match how {
-        Break::Reset => "the server reset the connection inside the body".to_owned(),
+        Break::Reset => match reason(error) {
+            Some(reason) => format!("the server reset the stream inside the body ({reason:?})"),
+            None => "the server reset the connection inside the body".to_owned(),
+        },
         Break::Cut => "the server closed the connection before the end of the body".to_owned(),
         Break::Framing => format!("the body breaks HTTP's framing: {}", chain(error)),
     };
@@ -67,7 +72,7 @@ pub(super) fn broken(error: &hyper::Error) -> BodyEnd {
 
 /// Why there was no answer. `reused`: the connection had carried an exchange before; `bytes`: what
 /// came on it since this one began.
-pub(super) fn no_answer(error: &hyper::Error, reused: bool, bytes: u64) -> RequestError {
+pub(super) fn no_answer(error: &Broke, reused: bool, bytes: u64) -> RequestError {
     let fault = match fault(error) {
         RequestFault::NotHttp if bytes >= READ_LIMIT as u64 => RequestFault::HeadTooLarge,
         other => other,
@@ -78,26 +83,73 @@ pub(super) fn no_answer(error: &hyper::Error, reused: bool, bytes: u64) -> Reque
             "the server closed the connection inside the response head".to_owned()
         }
         RequestFault::Closed => "the server closed the connection without an answer".to_owned(),
-        RequestFault::Reset => "the server reset the connection before its answer".to_owned(),
+        RequestFault::Reset => match reason(error) {
+            Some(reason) => format!("the server reset the stream before its answer ({reason:?})"),
+            None => "the server reset the connection before its answer".to_owned(),
+        },
+        RequestFault::Refused => {
+            "the server refused the stream and says that it did nothing of it (REFUSED_STREAM)"
+                .to_owned()
+        }
+        RequestFault::Unprocessed => {
+            "the server was closing the connection and says that it did nothing of the request (GOAWAY)"
+                .to_owned()
+        }
         RequestFault::HeadTooLarge => {
             format!("the response head is over {} KiB", READ_LIMIT / 1024)
         }
-        RequestFault::NotHttp => format!("the answer is not HTTP/1.1: {}", chain(error)),
+        RequestFault::NotHttp => {
+            let version = match error {
+                Broke::Two(_) => "HTTP/2",
+                Broke::One(_) | Broke::Unsayable(_) => "HTTP/1.1",
+            };
+            format!("the answer is not {version}: {}", chain(error))
+        }
     };
     RequestError {
-        stale: closed && reused && bytes == 0,
+        stale: fault == RequestFault::Unprocessed || closed && reused && bytes == 0,
         fault,
         text,
     }
 }
 
-fn fault(error: &hyper::Error) -> RequestFault {
-    let kind = io_kind(error);
-    match kind {
-        Some(io::ErrorKind::ConnectionReset) => RequestFault::Reset,
-        Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => RequestFault::NotHttp,
-        _ if error.is_parse() => RequestFault::NotHttp,
-        _ => RequestFault::Closed,
+fn fault(error: &Broke) -> RequestFault {
+    match error {
+        Broke::One(error) => match io_kind(error) {
+            Some(io::ErrorKind::ConnectionReset) => RequestFault::Reset,
+            Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => RequestFault::NotHttp,
+            _ if error.is_parse() => RequestFault::NotHttp,
+            _ => RequestFault::Closed,
+        },
+        Broke::Two(error) => fault_of_stream(error),
+        Broke::Unsayable(_) => RequestFault::NotHttp,
+    }
+}
+
+/// What broke a stream of HTTP/2.
+fn fault_of_stream(error: &h2::Error) -> RequestFault {
+    match error.get_io().map(io::Error::kind) {
+        Some(io::ErrorKind::ConnectionReset) => return RequestFault::Reset,
+        Some(_) => return RequestFault::Closed,
+        None => {}
+    }
+    let refused = error.reason() == Some(Reason::REFUSED_STREAM);
+    let in_order = error.reason() == Some(Reason::NO_ERROR);
+    match (error.is_remote(), error.is_reset(), error.is_go_away()) {
+        (true, true, _) if refused => RequestFault::Refused,
+        (true, true, _) => RequestFault::Reset,
+        // A stream that the server still serves does not hear of an orderly goodbye.
+        (true, _, true) if in_order => RequestFault::Unprocessed,
+        (true, ..) => RequestFault::Closed,
+        (false, ..) => RequestFault::NotHttp,
+    }
+}
+
+/// Why the server ended a stream, as it says.
+fn reason(error: &Broke) -> Option<Reason> {
+    match error {
+        Broke::Two(error) if error.is_remote() => error.reason(),
+        _ => None,
     }
 }
 
@@ -114,7 +166,7 @@ fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
 }
 
 /// The error and its causes in one line.
-fn chain(error: &hyper::Error) -> String {
+fn chain(error: &Broke) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -6,9 +6,6 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::client::conn::http1;
 pub use measure::record::StampMode;
 use measure::time::Length;
 use nix::errno::Errno;
@@ -20,10 +17,11 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::io::{HyperIo, READ_LIMIT, Wire};
+use super::http::{Driver, HttpVersion, Sender};
 use super::socket::Stamped;
 use super::source::{Plain, Tcp};
-use super::tap::{Gate, Tap};
+use super::speak::speak;
+use super::tap::Tap;
 use super::target::Target;
 use super::tls;
 use super::wake::Wake;
@@ -38,6 +36,8 @@ pub struct ConnectOptions {
     pub timeout: Length,
     /// Whom to trust; needed for a target with TLS only.
     pub tls: Option<Arc<ClientConfig>>,
+    /// What is spoken on them.
+    pub http: HttpVersion,
 }
 
 /// A step on the way to a connection.
@@ -114,10 +114,10 @@ fn is_local_resource(errno: Errno) -> bool {
     )
 }
 
-/// One open HTTP/1.1 connection, for one exchange at a time.
+/// One open connection, for one exchange at a time.
 #[derive(Debug)]
 pub struct Connection<C: Clock> {
-    /// Both halves of hyper's connection; `None` once it is closed.
+    /// Both halves of it; `None` once it is closed.
     pub(super) http: Option<Http>,
     pub(super) tap: Rc<Tap>,
     pub(super) clock: C,
@@ -136,15 +136,14 @@ pub struct Opened {
     pub tcp: Length,
     /// The TLS handshake, where there was one.
     pub tls: Option<Length>,
+    /// From there to the server's first settings, of HTTP/2.
+    pub http2: Option<Length>,
 }
 
-/// hyper's half that reads and writes.
-pub(super) type Driver = http1::Connection<Box<dyn Wire>, Full<Bytes>>;
-
-/// hyper's two halves of a connection.
+/// The two halves of a connection.
 pub(super) struct Http {
-    pub(super) sender: http1::SendRequest<Full<Bytes>>,
-    /// `None` once hyper has finished with it.
+    pub(super) sender: Sender,
+    /// `None` once it has finished.
     pub(super) driver: Option<Driver>,
 }
 
@@ -173,31 +172,37 @@ pub async fn connect<C: Clock>(
     let tap = Rc::new(Tap::new(connected));
     let source = Tcp::new(stream, options.stamp);
     let stream = Stamped::new(source, Rc::clone(&tap), clock.clone(), wake.clone());
+    let mut opened = Opened {
+        peer,
+        tcp,
+        ..Opened::default()
+    };
+    let left = options.timeout.less(tcp);
     if !target.tls {
-        let wire = Box::new(HyperIo::new(stream, Rc::clone(&tap)));
-        let tls = None;
-        return speak_http(wire, tap, clock, Opened { peer, tcp, tls }).await;
+        let speaking = speak(stream, options.http, tap, clock, opened);
+        return within(left, Phase::Connect, target, speaking).await;
     }
     let shaking = shake_hands(stream, target, options);
-    let stream = within(options.timeout.less(tcp), Phase::Tls, target, shaking).await?;
-    let tls = Some(clock.now().since_or_zero(connected));
-    let wire = Box::new(HyperIo::new(stream, Rc::clone(&tap)));
-    speak_http(wire, tap, clock, Opened { peer, tcp, tls }).await
+    let stream = within(left, Phase::Tls, target, shaking).await?;
+    let shaken = clock.now().since_or_zero(connected);
+    opened.tls = Some(shaken);
+    let speaking = speak(stream, options.http, tap, clock, opened);
+    within(left.less(shaken), Phase::Connect, target, speaking).await
 }
 
 /// A connection over a stream that is already there, in memory for one, stamped by clock reads.
 ///
 /// # Errors
-/// When hyper refuses the stream; it does not, today.
+/// When the other side does not speak this version of HTTP.
 pub async fn connect_over<C: Clock>(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    http: HttpVersion,
     clock: &C,
     wake: &Wake,
 ) -> Result<Connection<C>, ConnectError> {
     let tap = Rc::new(Tap::new(clock.now()));
     let stream = Stamped::new(Plain(stream), Rc::clone(&tap), clock.clone(), wake.clone());
-    let wire = Box::new(HyperIo::new(stream, Rc::clone(&tap)));
-    speak_http(wire, tap, clock, Opened::default()).await
+    speak(stream, http, tap, clock, Opened::default()).await
 }
 
 /// Waits for a step no longer than `limit`.
@@ -268,33 +273,16 @@ pub(super) async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
         fail(text)
     })?;
     let shaken = TlsConnector::from(config).connect(name, stream).await;
-    shaken.map_err(|error| fail(tls::reason(&error, &target.host)))
-}
-
-pub(super) async fn speak_http<C: Clock>(
-    wire: Box<dyn Wire>,
-    tap: Rc<Tap>,
-    clock: &C,
-    opened: Opened,
-) -> Result<Connection<C>, ConnectError> {
-    tap.set_gate(Gate::Shut);
-    // The limit is for the head of an answer, which must fit the buffer whole; a body only goes
-    // through it, in reads of at most that size.
-    let (sender, driver) = http1::Builder::new()
-        .max_buf_size(READ_LIMIT)
-        .handshake(wire)
-        .await
-        .map_err(|error| ConnectError::failed(Phase::Connect, error.to_string()))?;
-    Ok(Connection {
-        http: Some(Http {
-            sender,
-            driver: Some(driver),
-        }),
-        tap,
-        clock: clock.clone(),
-        exchanges: 0,
-        opened,
-    })
+    let stream = shaken.map_err(|error| fail(tls::reason(&error, &target.host)))?;
+    let agreed = stream.get_ref().1.alpn_protocol();
+    if options.http == HttpVersion::Two && agreed != Some(options.http.alpn()) {
+        let text = format!(
+            "{} offers no HTTP/2 over TLS; leave --http 2 out",
+            target.host
+        );
+        return Err(fail(text));
+    }
+    Ok(stream)
 }
 
 #[cfg(test)]
@@ -308,6 +296,7 @@ mod tests {
         stamp: StampMode::Kernel,
         timeout: Length::from_secs(60),
         tls: None,
+        http: HttpVersion::One,
     };
 
     fn target(addrs: Vec<SocketAddr>) -> Target {
@@ -352,7 +341,8 @@ mod tests {
     async fn a_silent_handshake_ends_at_its_limit() {
         let (stream, _silent) = tokio::io::duplex(4_096);
         let target = target(Vec::new());
-        let config = tls::client_config(&tls::TlsOptions::default()).expect("no file");
+        let config =
+            tls::client_config(&tls::TlsOptions::default(), HttpVersion::One).expect("no file");
         let options = ConnectOptions {
             tls: Some(config),
             ..OPTIONS

@@ -1,4 +1,4 @@
-//! Owns one HTTP/1.1 exchange: a request out, its answer in, and how it ended.
+//! Owns one HTTP exchange: a request out, its answer in, and how it ended.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -17,6 +17,8 @@ use super::answer;
 use super::cancel::Cancel;
 use super::connect::Connection;
 use super::deadline::{Alarm, Deadlines};
+use super::http::Sender;
+use super::tap::Tap;
 use super::turns::{self, Turns};
 use crate::clock::Clock;
 
@@ -98,17 +100,21 @@ pub enum RequestFault {
     Closed,
     /// The connection was reset.
     Reset,
-    /// What came was not HTTP/1.1.
+    /// What came was not the version of HTTP that is spoken.
     NotHttp,
     /// The response head was larger than the limit.
     HeadTooLarge,
+    /// The server refused the stream before it did anything of it, of HTTP/2.
+    Refused,
+    /// The server was ending the connection and did nothing of the request, of HTTP/2.
+    Unprocessed,
 }
 
 /// A request that got no response head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestError {
     /// The connection had been used before and closed before a byte of this answer came: most
-    /// likely the server ended it just as the request was on its way.
+    /// likely the server ended it just as the request was on its way. Or the server says so.
     pub stale: bool,
     /// What happened.
     pub fault: RequestFault,
@@ -135,6 +141,9 @@ pub struct Exchanged {
     pub sent: Option<Instant>,
     /// Directly after the last of the request's bytes so far was handed to the system.
     pub written: Option<Instant>,
+    /// How long the request waited here until the server admitted another stream; `None` where
+    /// there are no streams.
+    pub h2_wait: Option<Length>,
     /// The clock after everything was done.
     pub finished: Instant,
     /// How it ended.
@@ -163,17 +172,22 @@ impl<C: Clock> Connection<C> {
         self.tap.begin(started);
         self.exchanges += 1;
         let deadlines = Deadlines::new(*limits, started);
-        let (end, reusable) = self.drive(request, deadlines, sink, cancel).await;
+        let mut held = Held::default();
+        let (end, reusable) = self
+            .drive(request, deadlines, sink, cancel, &mut held)
+            .await;
         if !reusable {
             self.http = None;
         }
         let (sent, written) = self.tap.sent_and_written();
         let (reads, bytes) = self.tap.counts();
+        let finished = self.clock.now();
         Exchanged {
             started,
             sent,
             written,
-            finished: self.clock.now(),
+            h2_wait: held.until(sent.unwrap_or(finished)),
+            finished,
             end,
             last_stamp: self.tap.stamp(),
             reads,
@@ -202,31 +216,36 @@ impl<C: Clock> Connection<C> {
         deadlines: Deadlines,
         sink: &mut S,
         cancel: &Cancel,
+        held: &mut Held,
     ) -> (Result<BodyEnd, RequestError>, bool) {
         let reused = self.exchanges > 1;
         let Some(http) = self.http.as_mut() else {
             return (Err(RequestError::not_open(reused)), false);
         };
-        let response = pin!(http.sender.send_request(request));
-        let mut turns = Turns::new(response, &mut http.driver, &self.tap, sink, deadlines);
-        let sleep = pin!(tokio::time::sleep(Duration::ZERO));
-        let mut alarm = Alarm::new(sleep, &self.clock, turns.deadlines());
-        let mut cancelled = pin!(cancel.cancelled());
-        let end = poll_fn(|cx| {
-            // Before all else, and before the wait for it: a flood of bytes must not outrun it.
-            if cancel.is_cancelled() {
-                return Poll::Ready(Ok(BodyEnd::Cancelled));
-            }
-            if let Poll::Ready(end) = turns.poll(cx) {
-                return Poll::Ready(end);
-            }
-            if cancelled.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Ok(BodyEnd::Cancelled));
-            }
-            alarm.poll(cx, &self.clock, turns.deadlines()).map(Ok)
-        })
-        .await;
-        let at_rest = turns.come_to_rest();
+        held.streams = matches!(http.sender, Sender::Two { .. });
+        let (end, at_rest) = {
+            let response = pin!(http.sender.send(request));
+            let mut turns = Turns::new(response, &mut http.driver, &self.tap, sink, deadlines);
+            let sleep = pin!(tokio::time::sleep(Duration::ZERO));
+            let mut alarm = Alarm::new(sleep, &self.clock, turns.deadlines());
+            let mut cancelled = pin!(cancel.cancelled());
+            let end = poll_fn(|cx| {
+                // Before all else, and before the wait for it: a flood of bytes must not outrun it.
+                if cancel.is_cancelled() {
+                    return Poll::Ready(Ok(BodyEnd::Cancelled));
+                }
+                if let Poll::Ready(end) = turns.poll(cx) {
+                    return Poll::Ready(end);
+                }
+                held.look(&self.tap, &self.clock);
+                if cancelled.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Ok(BodyEnd::Cancelled));
+                }
+                alarm.poll(cx, &self.clock, turns.deadlines()).map(Ok)
+            })
+            .await;
+            (end, turns.come_to_rest())
+        };
         match end {
             Ok(end) => {
                 let whole = end == BodyEnd::Complete && at_rest;
@@ -237,5 +256,30 @@ impl<C: Clock> Connection<C> {
                 (Err(answer::no_answer(&error, reused, bytes)), false)
             }
         }
+    }
+}
+
+/// What keeps a request of HTTP/2 from being sent: the server admits no further stream yet.
+#[derive(Debug, Default)]
+struct Held {
+    /// There are streams.
+    streams: bool,
+    /// All had been done to send it, and it was not sent.
+    since: Option<Instant>,
+}
+
+impl Held {
+    /// Looks whether a request that had its turn is on its way.
+    fn look<C: Clock>(&mut self, tap: &Tap, clock: &C) {
+        if self.streams && self.since.is_none() && tap.sent_and_written().0.is_none() {
+            self.since = Some(clock.now());
+        }
+    }
+
+    /// How long that was, for a request that was sent, or given up, at `at`.
+    fn until(&self, at: Instant) -> Option<Length> {
+        let waited = |since| at.since_or_zero(since);
+        self.streams
+            .then(|| self.since.map_or(Length::ZERO, waited))
     }
 }

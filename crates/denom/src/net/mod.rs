@@ -1,7 +1,8 @@
-//! The network: a stamped socket, a connection of our own, and one HTTP/1.1 exchange on it.
+//! The network: a stamped socket, a connection of our own, and one HTTP exchange on it.
 //!
 //! Lower modules know nothing of higher ones: `tap` and `wake` hold what is known of reads, `source`
-//! and `socket` read and stamp, `tls`, `target` and `connect` open, `exchange` drives a request.
+//! and `socket` read and stamp, `http` speaks either version, `tls`, `target` and `connect` open,
+//! `exchange` drives a request.
 
 pub mod cancel;
 pub mod connect;
@@ -13,9 +14,12 @@ pub mod wake;
 
 mod answer;
 mod deadline;
+mod h2_io;
+mod http;
 mod io;
 mod socket;
 mod source;
+mod speak;
 mod tap;
 mod turns;
 
@@ -26,6 +30,7 @@ pub use connect::{
 pub use exchange::{
     BodyEnd, Break, Exchanged, Progress, RequestError, RequestFault, Sink, Timeouts, Waiting,
 };
+pub use http::HttpVersion;
 pub use target::Target;
 pub use wake::{Wake, Worker};
 

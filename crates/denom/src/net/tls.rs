@@ -17,6 +17,8 @@ use tokio_rustls::rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
+use super::http::HttpVersion;
+
 /// How many of a certificate's names a message lists.
 const NAMES_SHOWN: usize = 4;
 const SECONDS_A_DAY: u64 = 86_400;
@@ -50,12 +52,15 @@ impl fmt::Display for CaFileError {
 
 impl std::error::Error for CaFileError {}
 
-/// The TLS side of every connection of a run: TLS 1.2 or later, HTTP/1.1 only, trusting the public
-/// authorities (as compiled in) and what `options` adds.
+/// The TLS side of every connection of a run: TLS 1.2 or later, one version of HTTP only, trusting the
+/// public authorities (as compiled in) and what `options` adds.
 ///
 /// # Errors
 /// When the file of extra certificates cannot be read, holds none, or holds a broken one.
-pub fn client_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, CaFileError> {
+pub fn client_config(
+    options: &TlsOptions,
+    http: HttpVersion,
+) -> Result<Arc<ClientConfig>, CaFileError> {
     let provider = Arc::new(ring::default_provider());
     let mut roots = RootCertStore {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
@@ -74,7 +79,7 @@ pub fn client_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, CaFileEr
     } else {
         builder.with_root_certificates(roots).with_no_client_auth()
     };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![http.alpn().to_vec()];
     Ok(Arc::new(config))
 }
 

@@ -11,14 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker, ready};
 
-use http_body::Body;
 use hyper::Response;
-use hyper::body::Incoming;
 
 use super::answer::{self, Framing};
-use super::connect::Driver;
 use super::deadline::Deadlines;
 use super::exchange::{BodyEnd, Break, Sink};
+use super::http::{Body, Broke, Driver};
 use super::tap::{Gate, Tap};
 
 /// Reads of one exchange in a row, before the worker's other streams get their turn.
@@ -27,14 +25,14 @@ const READS_A_POLL: usize = 8;
 const TURNS_TO_REST: usize = 16;
 
 /// How the body ended, or the error in place of a head.
-pub(super) type End = hyper::Result<BodyEnd>;
+pub(super) type End = Result<BodyEnd, Broke>;
 
 /// An exchange under way.
 pub(super) struct Turns<'a, R, S> {
     response: Pin<&'a mut R>,
     driver: &'a mut Option<Driver>,
     tap: &'a Tap,
-    body: Option<(Incoming, Framing)>,
+    body: Option<(Body, Framing)>,
     sink: &'a mut S,
     deadlines: Deadlines,
     stir: Arc<Stir>,
@@ -56,7 +54,7 @@ impl Wake for Stir {
 
 impl<'a, R, S> Turns<'a, R, S>
 where
-    R: Future<Output = hyper::Result<Response<Incoming>>>,
+    R: Future<Output = Result<Response<Body>, Broke>>,
     S: Sink,
 {
     pub(super) fn new(
@@ -133,30 +131,26 @@ where
                 continue;
             };
             let framing = *framing;
-            let Some(frame) = ready!(Pin::new(body).poll_frame(cx)) else {
-                return Poll::Ready(Ok(framing.end()));
-            };
-            match frame {
-                // Trailers say nothing that a client of ours needs.
-                Ok(frame) => {
-                    let data = frame.into_data().unwrap_or_default();
+            match ready!(body.poll_data(cx)) {
+                None => return Poll::Ready(Ok(framing.end())),
+                Some(Ok(data)) => {
                     if self.take_data(&data) {
                         return Poll::Ready(Ok(BodyEnd::Stopped));
                     }
                 }
-                Err(error) => return Poll::Ready(Ok(answer::broken(&error))),
+                Some(Err(error)) => return Poll::Ready(Ok(answer::broken(&error))),
             }
         }
     }
 
-    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broke>> {
         let (head, body) = ready!(self.response.as_mut().poll(cx))?.into_parts();
         if let Some(stamp) = self.tap.stamp() {
             self.sink.version(head.version);
             self.sink.head(stamp, head.status.as_u16(), &head.headers);
         }
-        let sized = body.size_hint().exact().is_some();
-        self.body = Some((body, Framing::of(&head.headers, sized)));
+        let framing = Framing::of(&head.headers, body.is_sized());
+        self.body = Some((body, framing));
         Poll::Ready(Ok(()))
     }
 
@@ -199,12 +193,12 @@ pub(super) fn look_once(driver: &mut Option<Driver>, tap: &Tap) {
     grant_a_read(driver, tap, &mut Context::from_waker(&waker));
 }
 
-/// Polls hyper's half of the connection, if it has not finished. True if it finishes now; what went
+/// Polls the half of the connection that reads and writes, if it has not finished. True if it finishes now; what went
 /// wrong it tells the response or the body.
 fn poll_driver(driver: &mut Option<Driver>, cx: &mut Context<'_>) -> bool {
     let finished = driver
         .as_mut()
-        .is_some_and(|running| Pin::new(running).poll(cx).is_ready());
+        .is_some_and(|running| running.as_mut().poll(cx).is_ready());
     if finished {
         *driver = None;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use denom::clock::VirtualClock;
-use denom::net::{BodyEnd, Canceller, Sink, Timeouts, Wake, connect::connect_over};
+use denom::net::{BodyEnd, Canceller, HttpVersion, Sink, Timeouts, Wake, connect::connect_over};
 use denom::sim::ask::Ask;
 use denom::sim::script::{Ending, Script};
 use denom::sim::scripts::script;
@@ -373,7 +373,7 @@ async fn serve(mut stream: tokio::io::DuplexStream, script: Script) {
 pub(super) async fn exchanged(script: Script) -> Trace {
     let (client, server) = tokio::io::duplex(256 << 10);
     let clock = VirtualClock::start();
-    let mut connection = connect_over(client, &clock, &Wake::never())
+    let mut connection = connect_over(client, HttpVersion::One, &clock, &Wake::never())
         .await
         .expect("opens");
     let request = hyper::Request::post("/v1/chat/completions")

@@ -117,9 +117,13 @@ fn ceiling_share(scene: &Scene<'_>) -> Option<f64> {
     (length > 0.0 && ceiling > 0).then(|| chunks as f64 / length / ceiling as f64)
 }
 
-/// Planned to sent of each request that was sent after the warm-up.
+/// Planned to sent of each request that was sent after the warm-up, less what it waited for the
+/// server to admit a stream: that is no lateness of this client.
 pub(super) fn send_lags(scene: &Scene<'_>) -> impl Iterator<Item = Length> {
-    let sent = |r: &crate::judge::Judged| Some(r.trace.sent?.since_or_zero(r.trace.planned));
+    let sent = |r: &crate::judge::Judged| {
+        let waited = r.trace.connection.h2_wait.unwrap_or(Length::ZERO);
+        Some(r.trace.sent?.since_or_zero(r.trace.planned).less(waited))
+    };
     scene.members().filter_map(sent)
 }
 

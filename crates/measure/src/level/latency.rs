@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Counted, Scene, Selection, streams};
+use super::{Counted, Scene, Selection, h2, streams};
 use crate::basis::{Interval, Load, Loop, PerStream, Rule};
 use crate::count::{Count, Token};
 use crate::figure::{Dist, Evidence, Withheld, of_one};
@@ -70,6 +70,12 @@ pub struct Connection {
     pub tcp: Dist,
     /// The TLS handshake.
     pub tls: Dist,
+    /// From there to the server's settings, of HTTP/2.
+    pub http2: Dist,
+    /// What requests waited in the client for the server to admit a stream, of HTTP/2.
+    pub h2_wait: Dist,
+    /// Time to first content with that wait, which `ttft` is without.
+    pub ttft_with_h2_wait: Dist,
     /// Requests on a connection that had carried one before.
     pub reused: u64,
 }
@@ -330,6 +336,9 @@ pub(super) fn connection(scene: &Scene<'_>) -> Connection {
         dns: phase("dns", &|request| request.trace.connection.dns),
         tcp: phase("tcp", &|request| request.trace.connection.tcp),
         tls: phase("tls", &|request| request.trace.connection.tls),
+        http2: phase("http2", &|request| request.trace.connection.http2),
+        h2_wait: h2::wait(scene),
+        ttft_with_h2_wait: h2::ttft_with_wait(scene),
         reused: scene
             .members()
             .filter(|request| request.trace.connection.reused)

@@ -3,6 +3,7 @@
 mod client;
 mod doubts;
 mod end_to_end;
+mod h2;
 mod latency;
 mod planned;
 pub(crate) mod streams;

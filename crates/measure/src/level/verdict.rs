@@ -84,6 +84,7 @@ pub(super) fn of(
     stream_warnings(scene, requests, &mut warnings);
     gap_warnings(scene, system, &mut warnings);
     edge_warning(scene, system, &mut warnings);
+    warnings.extend(super::h2::warning(scene));
     super::doubts::of(client, &mut warnings);
     (
         Verdict {

@@ -85,6 +85,8 @@ pub fn connected(mut trace: Trace) -> Trace {
         dns: Some(Length::from_micros(300)),
         tcp: Some(Length::from_micros(90)),
         tls: Some(Length::from_micros(900)),
+        http2: Some(Length::from_micros(200)),
+        h2_wait: Some(Length::from_micros(5)),
     };
     trace
 }

@@ -27,6 +27,7 @@ use crate::net::exchange::BodyEnd;
 use crate::net::io::{HyperIo, Wire};
 use crate::net::socket::Stamped;
 use crate::net::source::{Received, Source, Tcp};
+use crate::net::speak;
 use crate::net::tap::Tap;
 use crate::net::target::Target;
 
@@ -201,6 +202,7 @@ async fn connected(
             stamp: StampMode::Kernel,
             timeout: Length::from_secs(60),
             tls,
+            http: HttpVersion::One,
         };
         let stream = connect::shake_hands(stream, &target, &options)
             .await
@@ -209,7 +211,7 @@ async fn connected(
     } else {
         Box::new(HyperIo::new(stream, Rc::clone(&tap)))
     };
-    connect::speak_http(wire, tap, &clock, Opened::default())
+    speak::speak_http(wire, tap, &clock, Opened::default())
         .await
         .expect("hyper")
 }

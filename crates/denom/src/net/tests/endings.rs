@@ -185,7 +185,7 @@ async fn tcp() -> (TcpStream, TcpStream) {
 async fn a_reset_is_told_from_a_close() {
     let (client, mut server) = tcp().await;
     let clock = crate::clock::RunClock::start();
-    let mut connection = connect_over(client, &clock, &Wake::never())
+    let mut connection = connect_over(client, HttpVersion::One, &clock, &Wake::never())
         .await
         .expect("hyper");
     let mut seen = Seen::content();
@@ -241,7 +241,7 @@ impl Sink for Told<'_> {
 async fn a_request_larger_than_every_buffer_is_written_whole() {
     let (client, mut server) = tcp().await;
     let clock = crate::clock::RunClock::start();
-    let mut connection = connect_over(client, &clock, &Wake::never())
+    let mut connection = connect_over(client, HttpVersion::One, &clock, &Wake::never())
         .await
         .expect("hyper");
     let mut seen = Seen::content();

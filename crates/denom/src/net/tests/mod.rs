@@ -2,6 +2,7 @@
 
 mod attribution;
 mod endings;
+mod h2;
 mod script;
 mod tls;
 mod virtual_time;
@@ -17,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use super::connect::{Connection, connect_over};
 use super::exchange::{Exchanged, Progress, Sink, Timeouts};
 use super::wake::Wake;
-use super::{Cancel, Canceller};
+use super::{Cancel, Canceller, HttpVersion};
 use crate::clock::{Clock, VirtualClock};
 
 /// Keeps all that an exchange brings.
@@ -116,9 +117,14 @@ fn whole_length(request: &[u8]) -> Option<usize> {
 /// A client and a server's end of one stream in memory.
 async fn in_memory() -> (Connection<VirtualClock>, DuplexStream) {
     let (client, server) = tokio::io::duplex(64 * 1024);
-    let connection = connect_over(client, &VirtualClock::start(), &Wake::never())
-        .await
-        .expect("a connection");
+    let connection = connect_over(
+        client,
+        HttpVersion::One,
+        &VirtualClock::start(),
+        &Wake::never(),
+    )
+    .await
+    .expect("a connection");
     (connection, server)
 }
 

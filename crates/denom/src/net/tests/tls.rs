@@ -76,14 +76,14 @@ impl Authority {
             extra_ca: Some(path.clone()),
             insecure: false,
         };
-        let config = client_config(&options);
+        let config = client_config(&options, HttpVersion::One);
         fs::remove_file(path).expect("the file is there");
         config.expect("a good file")
     }
 }
 
 fn public_client() -> Arc<ClientConfig> {
-    client_config(&TlsOptions::default()).expect("no file to fail on")
+    client_config(&TlsOptions::default(), HttpVersion::One).expect("no file to fail on")
 }
 
 /// Opens a connection as `host` to a server that does as `serve` says with a fresh TCP connection.
@@ -105,6 +105,7 @@ async fn open(
         stamp: StampMode::Kernel,
         timeout: Length::from_secs(60),
         tls: Some(tls),
+        http: HttpVersion::One,
     };
     let (clock, wake) = (RunClock::start(), Wake::never());
     let serving = async {
@@ -181,7 +182,7 @@ async fn who_trusts_anyone_talks_to_a_stranger() {
         extra_ca: None,
         insecure: true,
     };
-    let anyone = client_config(&options).expect("no file to fail on");
+    let anyone = client_config(&options, HttpVersion::One).expect("no file to fail on");
     let stranger = TlsAcceptor::from(Authority::new().server("other.example"));
     let opened = open("localhost", anyone, async |stream| {
         stranger.accept(stream).await.expect("a handshake");
@@ -246,7 +247,7 @@ fn a_file_of_certificates_that_is_none_is_refused_by_name() {
             extra_ca: Some(path.clone()),
             insecure: false,
         };
-        let error = client_config(&options)
+        let error = client_config(&options, HttpVersion::One)
             .expect_err("no certificates")
             .to_string();
         if text.is_some() {
