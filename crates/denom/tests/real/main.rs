@@ -115,6 +115,25 @@ fn a_natural_stop_bills_one_token_that_never_arrives() {
 }
 
 #[test]
+fn over_http_2_it_streams_the_same() {
+    let url = format!("{}/v1", parts::variable("REAL_H2"));
+    let never_stops = Ask::words("1,4", 12, OUTPUT_TOKENS);
+    let run = parts::measure_at("h2", &url, &["--http", "2"], &never_stops);
+    for level in &run.levels() {
+        answers::all_ok(level);
+        let streams = level.shape("streamed") + level.shape("clumped");
+        assert_eq!(streams, level.ok(), "{}", level.shapes());
+        level.ttft().is_shown_for(level.ok());
+        level.h2_wait().is_shown_for(level.ok());
+    }
+    for row in run.rows() {
+        answers::counted_by_the_server(&row);
+        assert_eq!(row.billed_tokens(), OUTPUT_TOKENS, "{row}");
+        assert_eq!(row.chunks(), OUTPUT_TOKENS, "{row}");
+    }
+}
+
+#[test]
 fn behind_two_hops_nothing_but_end_to_end_is_shown() {
     let levels = HOPS.levels();
     assert_eq!(concurrencies(&levels), [1.0, 4.0]);

@@ -103,6 +103,10 @@ impl Level {
         self.dist("declared.prompt")
     }
 
+    pub fn h2_wait(&self) -> Dist {
+        self.dist("connection.h2_wait")
+    }
+
     fn dist(&self, path: &str) -> Dist {
         Dist(at(&self.0, path).clone())
     }
