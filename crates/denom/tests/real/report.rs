@@ -116,8 +116,13 @@ impl Dist {
     /// It stands on so many requests, and its median has a value.
     pub fn is_shown_for(&self, requests: u64) {
         assert!(at(&self.0, "withheld").is_null(), "withheld: {}", self.0);
-        assert_eq!(whole(at(&self.0, "n")), requests, "{}", self.0);
+        assert_eq!(self.n(), requests, "{}", self.0);
         assert!(number(at(&self.0, "p50.value")) > 0.0, "{}", self.0);
+    }
+
+    /// On how many requests it stands.
+    pub fn n(&self) -> u64 {
+        whole(at(&self.0, "n"))
     }
 
     /// It has a reason in place of every value.
