@@ -11,6 +11,7 @@ use measure::report;
 use measure::time::Instant;
 
 use crate::process::{self, Folder, Server, Used};
+use crate::stated;
 use crate::subject::{Subject, Task};
 use crate::truth::{self, Lengths, Truth, median};
 use crate::{Compare, Failed};
@@ -25,8 +26,16 @@ const HELD: f64 = 1.0;
 /// Requests that a valid level needs.
 const LEAST: u64 = 6;
 
+/// Rows that denom and a peer both have.
+pub const FIRST_P50: &str = "TTFT p50 above ledger, ms";
+pub const FIRST_P99: &str = "TTFT p99 above ledger, ms";
+pub const GAP_P50: &str = "gap p50 above ledger, ms";
+pub const GAP_P99: &str = "gap p99 above ledger, ms";
+pub const ONE_STREAM: &str = "one stream's rate, % off";
+pub const SYSTEM: &str = "system rate, % off";
+
 /// A run's values by name; the names are the table's rows.
-type Values = Vec<(&'static str, Option<f64>)>;
+pub type Values = Vec<(&'static str, Option<f64>)>;
 
 /// Runs each subject at each number of streams, in turn, and prints a table for each number.
 pub fn run(compare: &Compare) -> Result<(), Failed> {
@@ -66,8 +75,22 @@ fn once(subject: &Subject, streams: u64, compare: &Compare) -> Result<Values, Fa
     let truth = Truth::read(&ledger)?;
     match subject {
         Subject::Denom(_) => own(&out, &truth, &used),
-        Subject::Peer(_) => Ok(cost(&truth, &used)),
+        Subject::Peer(_) => {
+            let mut values = stated::errors(&out, &truth);
+            values.extend(cost(&truth, &used));
+            Ok(values)
+        }
     }
+}
+
+/// By how much a client's number is above the ledger's.
+pub fn above(own: Option<f64>, truth: Option<f64>) -> Option<f64> {
+    Some(own? - truth?)
+}
+
+/// By how many percent it is off.
+pub fn off(own: Option<f64>, truth: Option<f64>) -> Option<f64> {
+    Some((own? / truth? - 1.0) * 100.0)
 }
 
 /// What any client can be held to from outside.
@@ -146,15 +169,14 @@ fn times(run: &Run, pairs: &[Pair<'_>]) -> Values {
     }));
     let served = || pairs.iter().map(|(_, record)| *record);
     let (true_first, true_gaps) = (truth::first(served()), truth::gaps(served()));
-    let above =
-        |own: &Lengths, truth: &Lengths, percent| Some(own.at(percent)? - truth.at(percent)?);
+    let above = |own: &Lengths, truth: &Lengths, percent| above(own.at(percent), truth.at(percent));
     vec![
-        ("TTFT p50 above ledger, ms", above(&first, &true_first, 50)),
-        ("TTFT p99 above ledger, ms", above(&first, &true_first, 99)),
+        (FIRST_P50, above(&first, &true_first, 50)),
+        (FIRST_P99, above(&first, &true_first, 99)),
         ("· sent to taken in by the server p99, ms", there.at(99)),
         ("· written to read p99, ms", back.at(99)),
-        ("gap p50 above ledger, ms", above(&between, &true_gaps, 50)),
-        ("gap p99 above ledger, ms", above(&between, &true_gaps, 99)),
+        (GAP_P50, above(&between, &true_gaps, 50)),
+        (GAP_P99, above(&between, &true_gaps, 99)),
     ]
 }
 
@@ -163,7 +185,6 @@ fn rates<'a>(run: &Run, served: impl Iterator<Item = &'a Record>, truth: &Truth)
     let Some(level) = report.levels.first() else {
         return Vec::new();
     };
-    let off = |own: Option<f64>, truth: Option<f64>| Some((own? / truth? - 1.0) * 100.0);
     let one = level.per_stream.generation.median().value;
     let origin = run.header.origin_monotonic_ns;
     let whole = level.window.and_then(|window| {
@@ -171,14 +192,8 @@ fn rates<'a>(run: &Run, served: impl Iterator<Item = &'a Record>, truth: &Truth)
         truth::rate(&truth.requests, at(window.start_s), at(window.end_s))
     });
     vec![
-        (
-            "one stream's rate, % off",
-            off(one, truth::per_stream(served)),
-        ),
-        (
-            "system rate, % off",
-            off(level.system.output.value(), whole),
-        ),
+        (ONE_STREAM, off(one, truth::per_stream(served))),
+        (SYSTEM, off(level.system.output.value(), whole)),
         (
             "level valid (1) or not (0)",
             Some(f64::from(u8::from(level.verdict.valid))),

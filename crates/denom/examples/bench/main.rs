@@ -11,6 +11,7 @@ mod limit;
 mod process;
 mod soak;
 mod startup;
+mod stated;
 mod stolen;
 mod subject;
 mod truth;

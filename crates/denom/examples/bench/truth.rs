@@ -99,6 +99,14 @@ pub fn rate<'a>(records: impl IntoIterator<Item = &'a Record>, from: u64, to: u6
     (to > from).then(|| tokens as f64 * 1e9 / (to - from) as f64)
 }
 
+/// Tokens a second from the first request taken in to the last write.
+pub fn whole<'a>(records: impl Iterator<Item = &'a Record> + Clone) -> Option<f64> {
+    let from = records.clone().map(|record| record.received_ns).min()?;
+    let writes = records.clone().flat_map(writes);
+    let to = writes.map(|(at, _)| at).max()?;
+    rate(records, from, to + 1)
+}
+
 /// The middle value, of two the lower.
 pub fn median(mut all: Vec<f64>) -> Option<f64> {
     all.sort_by(f64::total_cmp);
