@@ -55,6 +55,8 @@ fn cells(report: &Report, level: Option<&LevelReport>) -> Vec<(&'static str, Str
         ("url", escape::csv(&target.url)),
         ("model", escape::csv(&target.model)),
         ("api", escape::csv(target.api)),
+        ("http", escape::csv(&target.http)),
+        ("tls", escape::csv(&target.tls)),
         (
             "loop",
             text(&|l| match l.load.kind {

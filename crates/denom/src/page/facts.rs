@@ -27,7 +27,11 @@ pub fn title(report: &Report) -> String {
         .collect();
     kinds.dedup();
     let (url, model, api) = (cut(&target.url), cut(&target.model), target.api);
-    format!("{url} · {model} · {api} · {}", kinds.join(" and "))
+    let http = match target.http.as_str() {
+        "1.1" => String::new(),
+        other => format!("HTTP/{} · ", cut(other)),
+    };
+    format!("{url} · {model} · {api} · {http}{}", kinds.join(" and "))
 }
 
 /// What a reader must know before any number.
