@@ -145,7 +145,7 @@ fn is_streamed(request: &Judged) -> bool {
 
 /// Gaps between neighbouring arrivals of one token, of requests in which nearly all are such.
 fn gaps(ok: &[&Judged]) -> Vec<f64> {
-    let one = |arrival: &crate::judge::Arrival| {
+    let one = |arrival: &crate::arrival::Arrival| {
         arrival.chunks == 1 && arrival.tokens == Some(crate::count::Count::whole(1))
     };
     let mut found = Vec::new();
@@ -153,14 +153,14 @@ fn gaps(ok: &[&Judged]) -> Vec<f64> {
         let single = request
             .arrivals
             .iter()
-            .filter(|arrival| one(arrival))
+            .filter(one)
             .count();
         let mostly = single * 10 >= request.arrivals.len() * 9;
         if request.shape != Some(Shape::Streamed) || !mostly || !is_streamed(request) {
             continue;
         }
-        for pair in request.arrivals.windows(2).filter(|pair| one(&pair[1])) {
-            found.push(pair[1].at.since_or_zero(pair[0].at).as_secs_f64());
+        for (before, arrival) in request.arrivals.pairs().filter(|(_, next)| one(next)) {
+            found.push(arrival.at.since_or_zero(before.at).as_secs_f64());
         }
     }
     found.sort_by(f64::total_cmp);

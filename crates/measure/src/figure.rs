@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::basis::{Basis, Interval, Load, Population, Rule, Scope};
 use crate::count::{Count, Unit};
-use crate::quantile::{self, Quantile};
+use crate::quantile::{self, Quantile, Sorted};
 use crate::rate::{Metric, Rate, Share, per_second};
 use crate::time::Length;
 use crate::tokens::Source;
@@ -305,7 +305,8 @@ pub struct Point {
     pub withheld: Option<Withheld>,
 }
 
-/// A distribution of one metric over requests: the basis once, then its quantiles.
+/// A distribution of one metric over requests: the basis once, then its quantiles. Of its values
+/// only those that a quantile or its interval stands on are kept: a long run has millions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dist {
     metric: &'static str,
@@ -317,9 +318,21 @@ pub struct Dist {
     concurrency: Concurrency,
     source: Option<Source>,
     selected: bool,
+    observed: u64,
     worst: u64,
     evidence: Evidence,
-    sorted: Vec<f64>,
+    /// Of each of [`Quantile::ALL`], what stands at its ranks, or the n that it needs.
+    at: [Result<Ranked, u64>; Quantile::ALL.len()],
+    min: Option<f64>,
+    max: Option<f64>,
+}
+
+/// The values at a quantile's ranks; none where the rank lies among the failed requests.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Ranked {
+    point: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
 }
 
 /// What a distribution's values have in common.
@@ -331,6 +344,18 @@ pub struct DistBasis {
     pub population: Population,
     /// The load.
     pub load: Load,
+}
+
+/// The values of a distribution, in order.
+struct Values<'a> {
+    /// Their sum, as a length of time.
+    timed: Length,
+    /// How many were observed.
+    observed: u64,
+    /// How many more count as worse than any of these.
+    worst: u64,
+    /// The value at a place, from 0.
+    at: &'a dyn Fn(usize) -> Option<f64>,
 }
 
 impl Dist {
@@ -346,51 +371,57 @@ impl Dist {
             .iter()
             .map(|rate| rate.basis().interval().length())
             .fold(Length::ZERO, |a, b| a + b);
-        let sorted = ordered.iter().map(|rate| rate.per_second()).collect();
+        let values = Values {
+            timed,
+            observed: ordered.len() as u64,
+            worst: 0,
+            at: &|place| ordered.get(place).map(|rate| rate.per_second()),
+        };
+        let unit = unit_per_second::<U>();
         Dist {
             source: Some(source),
-            ..Dist::new(
-                M::NAME,
-                unit_per_second::<U>(),
-                S::NAME,
-                timed,
-                sorted,
-                basis,
-            )
+            ..Dist::new(M::NAME, unit, S::NAME, values, basis)
         }
     }
 
     /// Of lengths of time, in seconds; `worst` more requests failed and count as longer than any.
     pub fn of_lengths(
         metric: &'static str,
-        mut lengths: Vec<Length>,
+        lengths: impl IntoIterator<Item = Length>,
         worst: u64,
         basis: DistBasis,
     ) -> Self {
-        lengths.sort_unstable();
-        let timed = lengths.iter().fold(Length::ZERO, |a, b| a + *b);
-        let sorted = lengths.iter().map(|length| length.as_secs_f64()).collect();
-        Dist {
+        let sorted = Sorted::of(lengths);
+        let values = Values {
+            timed: sorted.sum(),
+            observed: sorted.len() as u64,
             worst,
-            ..Dist::new(metric, "s".into(), "per_stream", timed, sorted, basis)
-        }
+            at: &|place| sorted.at(place).map(Length::as_secs_f64),
+        };
+        Dist::new(metric, "s".into(), "per_stream", values, basis)
     }
 
     fn new(
         metric: &'static str,
         unit: String,
         scope: &'static str,
-        timed: Length,
-        sorted: Vec<f64>,
+        values: Values<'_>,
         basis: DistBasis,
     ) -> Self {
-        let seconds = (!sorted.is_empty()).then(|| timed.as_secs_f64());
+        let Values {
+            timed,
+            observed,
+            worst,
+            at,
+        } = values;
+        let ranked = |rank: u64| at(usize::try_from(rank.checked_sub(1)?).ok()?);
+        let all = observed + worst;
         Dist {
             metric,
             unit,
             withheld: None,
             interval: Timed {
-                seconds,
+                seconds: (observed > 0).then(|| timed.as_secs_f64()),
                 rule: basis.rule,
             },
             scope,
@@ -398,16 +429,25 @@ impl Dist {
             concurrency: concurrency(basis.load),
             source: None,
             selected: false,
-            worst: 0,
+            observed,
+            worst,
             evidence: Evidence::Observed,
-            sorted,
+            at: Quantile::ALL.map(|q| {
+                quantile::ranks(q, all).map(|ranks| Ranked {
+                    point: ranked(ranks.point),
+                    low: ranked(ranks.low),
+                    high: ranked(ranks.high),
+                })
+            }),
+            min: ranked(1),
+            max: ranked(observed),
         }
     }
 
     /// The same basis without values, and why.
     pub fn withhold(mut self, why: Withheld) -> Self {
         self.withheld = Some(why);
-        self.sorted.clear();
+        (self.observed, self.min, self.max) = (0, None, None);
         self
     }
 
@@ -430,7 +470,7 @@ impl Dist {
 
     /// How many values, failed ones that count as worst included.
     pub fn n(&self) -> u64 {
-        self.sorted.len() as u64 + self.worst
+        self.observed + self.worst
     }
 
     /// The quantile, or the reason it has none.
@@ -443,33 +483,23 @@ impl Dist {
         if let Some(why) = &self.withheld {
             return none(why.clone());
         }
+        let found = Quantile::ALL.iter().zip(self.at).find(|(one, _)| **one == q);
         let n = self.n();
-        let ranks = match quantile::ranks(q, n) {
-            Ok(ranks) => ranks,
-            Err(needed) => {
-                let text = format!("{} of n {n}: needs {needed}", q.name());
-                return none(Withheld::new("too_few", text));
-            }
+        let needs = |needed: u64| {
+            let text = format!("{} of n {n}: needs {needed}", q.name());
+            none(Withheld::new("too_few", text))
         };
-        let at = |rank: u64| {
-            let index = usize::try_from(rank.saturating_sub(1)).unwrap_or(usize::MAX);
-            self.sorted.get(index).copied()
-        };
-        match at(ranks.point) {
-            None => none(Withheld::new(
+        match found.map_or(Err(q.least_n()), |(_, ranked)| ranked) {
+            Err(needed) => needs(needed),
+            Ok(Ranked { point: None, .. }) => none(Withheld::new(
                 "failures",
                 format!("{} lies among the failed requests", q.name()),
             )),
-            Some(value) => {
-                let ci95 = at(ranks.low)
-                    .zip(at(ranks.high))
-                    .map(|(low, high)| [low, high]);
-                Point {
-                    value: Some(value),
-                    ci95,
-                    withheld: None,
-                }
-            }
+            Ok(ranked) => Point {
+                value: ranked.point,
+                ci95: ranked.low.zip(ranked.high).map(|(low, high)| [low, high]),
+                withheld: None,
+            },
         }
     }
 
@@ -485,12 +515,12 @@ impl Dist {
 
     /// The smallest value.
     pub fn min(&self) -> Option<f64> {
-        self.sorted.first().copied()
+        self.min
     }
 
     /// The largest value; none where failed requests count as larger than any.
     pub fn max(&self) -> Option<f64> {
-        self.sorted.last().copied().filter(|_| self.worst == 0)
+        self.max.filter(|_| self.worst == 0)
     }
 
     /// Why there are no values.

@@ -2,13 +2,11 @@
 
 use serde::Serialize;
 
-use crate::count::{Count, Token};
-use crate::time::{Instant, Length};
+use crate::arrival::{self, Arrival, Arrivals};
+use crate::time::Length;
 use crate::tokens::{self, Tokens};
-use crate::trace::{Body, Finish, Oddity, Phase, Read, Trace, Transport};
+use crate::trace::{Body, Finish, Oddity, Phase, Trace, Transport};
 
-/// Reads stamped within this of the first of them are one arrival.
-pub const ARRIVAL_SPAN: Length = Length::from_micros(200);
 /// No span this long may hold more than three quarters of a streamed answer.
 pub const BURST_SPAN: Length = Length::from_millis(20);
 /// Chunks an arrival, on average, from which a response is clumped.
@@ -34,33 +32,6 @@ impl Default for Guards {
             min_interval: Length::from_millis(200),
         }
     }
-}
-
-/// Content that reached this machine together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
-    /// The stamp of its first read.
-    pub at: Instant,
-    /// Its chunks.
-    pub chunks: u64,
-    /// Of these, chunks that bring only a tool's name.
-    pub bare: u64,
-    /// Its characters.
-    pub chars: u64,
-    /// Chunks with answer text or a tool call.
-    pub answer_chunks: u64,
-    /// Characters of answer text or tool calls.
-    pub answer_chars: u64,
-    /// Tokens the server stated with its chunks; `None` unless for each read.
-    pub stated: Option<u64>,
-    /// Its tokens, once they are known.
-    pub tokens: Option<Count<Token>>,
-    /// The largest lower end of its reads' lag; `None` unless every read has one.
-    pub lag_low: Option<Length>,
-    /// The largest upper end of its reads' lag.
-    pub lag_high: Length,
-    /// The client may have put it together by reading late.
-    pub client_bundled: bool,
 }
 
 /// What became of a request.
@@ -286,7 +257,7 @@ pub struct Judged {
     /// Why it is buffered, all reasons.
     pub reasons: Vec<Reason>,
     /// Its content by arrival.
-    pub arrivals: Vec<Arrival>,
+    pub arrivals: Arrivals,
     /// Its tokens.
     pub tokens: Tokens,
     /// Remarks, sorted.
@@ -306,7 +277,7 @@ impl Judged {
 /// Judges one trace.
 pub fn judge(mut trace: Trace, guards: &Guards, sentinel: bool) -> Judged {
     let outcome = outcome(&trace);
-    let mut arrivals = arrivals(&trace.reads);
+    let mut arrivals = arrival::join(&trace.reads);
     let (shape, reasons) = match outcome {
         Outcome::Ok => {
             let (shape, reasons) = shape(&trace, &arrivals, guards);
@@ -323,7 +294,7 @@ pub fn judge(mut trace: Trace, guards: &Guards, sentinel: bool) -> Judged {
         outcome,
         shape,
         reasons,
-        arrivals,
+        arrivals: Arrivals::pack(&arrivals),
         tokens,
         flags: Vec::new(),
     };
@@ -385,7 +356,7 @@ pub fn shape(trace: &Trace, arrivals: &[Arrival], guards: &Guards) -> (Shape, Ve
     }
     let chunks: u64 = arrivals.iter().map(|arrival| arrival.chunks).sum();
     let count = arrivals.len() as u64;
-    let interval = content_interval(arrivals);
+    let interval = arrival::span(arrivals);
     let mut reasons = Vec::new();
     let mut fails = |failed: bool, reason| {
         if failed {
@@ -400,61 +371,6 @@ pub fn shape(trace: &Trace, arrivals: &[Arrival], guards: &Guards) -> (Shape, Ve
         false => (Shape::Buffered, reasons),
         true if chunks >= CLUMPED_FROM * count => (Shape::Clumped, reasons),
         true => (Shape::Streamed, reasons),
-    }
-}
-
-/// Time from the first to the last content.
-pub fn content_interval(arrivals: &[Arrival]) -> Length {
-    match (arrivals.first(), arrivals.last()) {
-        (Some(first), Some(last)) => last.at.since_or_zero(first.at),
-        _ => Length::ZERO,
-    }
-}
-
-/// Joins reads into arrivals: those stamped within 0.2 ms of the first of them are one.
-pub fn arrivals(reads: &[Read]) -> Vec<Arrival> {
-    let mut found: Vec<Arrival> = Vec::with_capacity(reads.len());
-    for read in reads {
-        match found.last_mut() {
-            Some(last) if read.at.since_or_zero(last.at) <= ARRIVAL_SPAN => last.join(read),
-            _ => found.push(Arrival::of(read)),
-        }
-    }
-    found
-}
-
-impl Arrival {
-    fn of(read: &Read) -> Self {
-        Arrival {
-            at: read.at,
-            chunks: u64::from(read.chunks),
-            bare: u64::from(read.bare),
-            chars: u64::from(read.chars),
-            answer_chunks: u64::from(read.answer_chunks),
-            answer_chars: u64::from(read.answer_chars),
-            stated: read.tokens.map(u64::from),
-            tokens: None,
-            lag_low: read.lag_low,
-            lag_high: read.lag_high,
-            client_bundled: false,
-        }
-    }
-
-    fn join(&mut self, read: &Read) {
-        self.chunks += u64::from(read.chunks);
-        self.bare += u64::from(read.bare);
-        self.chars += u64::from(read.chars);
-        self.answer_chunks += u64::from(read.answer_chunks);
-        self.answer_chars += u64::from(read.answer_chars);
-        self.stated = self
-            .stated
-            .zip(read.tokens)
-            .map(|(sum, more)| sum + u64::from(more));
-        self.lag_low = self
-            .lag_low
-            .zip(read.lag_low)
-            .map(|(one, other)| one.max(other));
-        self.lag_high = self.lag_high.max(read.lag_high);
     }
 }
 
@@ -485,17 +401,13 @@ fn has_burst(arrivals: &[Arrival]) -> bool {
     false
 }
 
-/// Gaps between arrivals, in order.
-pub fn gaps(arrivals: &[Arrival]) -> impl Iterator<Item = Length> {
-    arrivals
-        .windows(2)
-        .map(|pair| pair[1].at.since_or_zero(pair[0].at))
-}
-
 /// An arrival of several chunks may be the client's own bundle where the upper end of the lag
 /// exceeds 1 ms and half the median gap.
 fn mark_client_bundles(arrivals: &mut [Arrival]) {
-    let mut all: Vec<_> = gaps(arrivals).collect();
+    let gaps = arrivals
+        .windows(2)
+        .map(|pair| pair[1].at.since_or_zero(pair[0].at));
+    let mut all: Vec<_> = gaps.collect();
     if all.is_empty() {
         return;
     }
@@ -510,7 +422,7 @@ fn mark_client_bundles(arrivals: &mut [Arrival]) {
 
 fn flags(judged: &Judged, sentinel: bool) -> Vec<Flag> {
     let (trace, tokens, ok) = (&judged.trace, &judged.tokens, judged.outcome == Outcome::Ok);
-    let chunks: u64 = judged.arrivals.iter().map(|arrival| arrival.chunks).sum();
+    let chunks = judged.arrivals.chunks();
     let coalesced = tokens.visible.is_some_and(|visible| visible > chunks + 1);
     let mut flags: Vec<Flag> = trace
         .oddities

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod arrival;
 pub mod audit;
 pub mod basis;
 pub mod claim;

@@ -1,5 +1,7 @@
 //! Owns order statistics: a quantile with its distribution-free interval, or the reason it has none.
 
+use crate::time::Length;
+
 /// A quantile in thousandths, so that it stays an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantile(u32);
@@ -75,6 +77,9 @@ pub fn ranks(q: Quantile, n: u64) -> Result<Ranks, u64> {
     })
 }
 
+/// Where the exponential function underflows: the smallest positive number is above its result.
+const ZERO_BELOW: f64 = -746.0;
+
 /// The largest `k` for which at most `k − 1` successes have a chance of no more than `limit`.
 fn last_at_most(n: u64, p: f64, limit: f64) -> u64 {
     // Terms in logarithms: (1 − p)^n underflows for the large n of a long run.
@@ -82,13 +87,67 @@ fn last_at_most(n: u64, p: f64, limit: f64) -> u64 {
     let mut log_term = n as f64 * log_q;
     let mut sum = 0.0;
     for k in 0..=n {
-        sum += log_term.exp();
+        // Below this, its exponential is zero and need not be computed.
+        if log_term > ZERO_BELOW {
+            sum += log_term.exp();
+        }
         if sum > limit {
             return k;
         }
         log_term += ((n - k) as f64 / (k + 1) as f64).ln() + log_p - log_q;
     }
     n
+}
+
+/// Lengths in order, in four bytes each up to four seconds: a long run has millions.
+#[derive(Debug, Default)]
+pub struct Sorted {
+    short: Vec<u32>,
+    /// Each longer than any of the short ones.
+    long: Vec<u64>,
+}
+
+impl Sorted {
+    /// Puts them in order.
+    pub fn of(lengths: impl IntoIterator<Item = Length>) -> Self {
+        let mut all = Sorted::default();
+        for length in lengths {
+            match u32::try_from(length.nanos()) {
+                Ok(nanos) => all.short.push(nanos),
+                Err(_) => all.long.push(length.nanos()),
+            }
+        }
+        all.short.sort_unstable();
+        all.long.sort_unstable();
+        all
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.short.len() + self.long.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The one at a place, from 0 for the shortest.
+    pub fn at(&self, place: usize) -> Option<Length> {
+        let nanos = match place.checked_sub(self.short.len()) {
+            None => self.short.get(place).copied().map(u64::from),
+            Some(place) => self.long.get(place).copied(),
+        };
+        nanos.map(Length::from_nanos)
+    }
+
+    /// All of them together.
+    pub fn sum(&self) -> Length {
+        let short = self.short.iter().copied().map(u64::from);
+        let all = short.chain(self.long.iter().copied());
+        all.map(Length::from_nanos)
+            .fold(Length::ZERO, |sum, length| sum + length)
+    }
 }
 
 #[cfg(test)]
@@ -133,5 +192,19 @@ mod tests {
         let found = ranks(Quantile(990), 1_000_000).expect("enough");
         assert_eq!(found.point, 990_000);
         assert!(found.low > 989_000 && found.high < 991_000, "{found:?}");
+    }
+
+    #[test]
+    fn lengths_on_both_sides_of_four_bytes_stand_in_order() {
+        let edge = u64::from(u32::MAX);
+        let all = [edge + 1, 3, edge, u64::MAX, 0, edge + 9].map(Length::from_nanos);
+        let sorted = Sorted::of(all);
+        let order: Vec<u64> = (0..7)
+            .filter_map(|place| sorted.at(place))
+            .map(Length::nanos)
+            .collect();
+        assert_eq!(order, [0, 3, edge, edge + 1, edge + 9, u64::MAX]);
+        assert_eq!((sorted.len(), sorted.sum()), (6, Length::MAX));
+        assert!(Sorted::of([]).is_empty());
     }
 }

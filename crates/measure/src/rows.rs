@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::basis::{Load, Loop};
 use crate::count::{Chunk, Token};
 use crate::figure::Figure;
-use crate::judge::{Judged, Outcome, Shape, content_interval, gaps};
+use crate::judge::{Judged, Outcome, Shape};
 use crate::level::{self, streams_of};
 use crate::time::{Instant, Length};
 use crate::tokens::Source;
@@ -143,11 +143,11 @@ fn row(request: &Judged, load: Load) -> Row {
         first_content_seen_s: from_sent(trace.first_content),
         first_answer_s: from_sent(trace.first_answer).filter(|_| supports),
         content_s: (!request.arrivals.is_empty())
-            .then(|| content_interval(&request.arrivals).as_secs_f64()),
-        gap_max_s: seconds(gaps(&request.arrivals).max()).filter(|_| supports),
-        chunks: request.arrivals.iter().map(|arrival| arrival.chunks).sum(),
+            .then(|| request.arrivals.span().as_secs_f64()),
+        gap_max_s: seconds(request.arrivals.gaps().max()).filter(|_| supports),
+        chunks: request.arrivals.chunks(),
         arrivals: request.arrivals.len() as u64,
-        chars: request.arrivals.iter().map(|arrival| arrival.chars).sum(),
+        chars: request.arrivals.chars(),
         output_tokens: request.tokens.visible,
         billed_tokens: request.tokens.billed,
         hidden_tokens: request.tokens.hidden,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::count::Count;
-use crate::judge::Arrival;
+use crate::arrival::Arrival;
 use crate::trace::{Finish, Trace, Usage};
 
 /// Where a count of tokens came from.
@@ -267,7 +267,7 @@ fn implausible(total: u64, chars: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::arrivals;
+    use crate::arrival::join;
     use crate::time::{Instant, Length};
     use crate::trace::Read;
 
@@ -293,7 +293,7 @@ mod tests {
         trace.reads = reads(&[(1, 4), (1, 12), (1, 8)]);
         trace.counted = Some(6);
         trace.finish_reason = Some(Finish::Stop);
-        let mut found = arrivals(&trace.reads);
+        let mut found = join(&trace.reads);
         let tokens = count(&trace, &mut found, true);
         assert_eq!(tokens.source, Source::Tokenizer);
         assert_eq!((tokens.visible, tokens.billed), (Some(6), None));
@@ -313,7 +313,7 @@ mod tests {
         trace.reads = reads;
         trace.usage = Some(usage);
         trace.finish_reason = Some(finish);
-        let mut found = arrivals(&trace.reads);
+        let mut found = join(&trace.reads);
         let tokens = count(&trace, &mut found, true);
         (
             tokens,
@@ -450,7 +450,7 @@ mod tests {
         trace.stated_chunks = 2;
         trace.usage = Some(output(4));
         trace.finish_reason = Some(Finish::Length);
-        let mut found = arrivals(&trace.reads);
+        let mut found = join(&trace.reads);
         let tokens = count(&trace, &mut found, true);
         assert!(!tokens.apportioned);
         assert_eq!(found[0].tokens, Some(Count::whole(3)));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use denom::record_file;
 use denom::sim::ledger::Record;
-use measure::judge::{Judged, Outcome, gaps};
+use measure::judge::{Judged, Outcome};
 use measure::record::Run;
 use measure::report;
 use measure::time::Instant;
@@ -130,8 +130,8 @@ fn own(records: &Path, truth: &Truth, used: &Used) -> Result<Values, Failed> {
         .collect();
     let served = || pairs.iter().map(|(_, record)| *record);
     let written = truth::tokens(truth.requests.iter());
-    let arrivals = level.requests.iter().flat_map(|request| &request.arrivals);
-    let arrived: u64 = arrivals.map(|arrival| arrival.chunks).sum();
+    let requests = level.requests.iter();
+    let arrived: u64 = requests.map(|request| request.arrivals.chunks()).sum();
     let mut values = times(&run, &pairs);
     values.extend(rates(&run, served(), truth));
     values.push(("tokens lost", Some(written as f64 - arrived as f64)));
@@ -156,7 +156,7 @@ fn times(run: &Run, pairs: &[Pair<'_>]) -> Values {
     let between = Lengths::of(
         pairs
             .iter()
-            .flat_map(|(request, _)| gaps(&request.arrivals).map(|gap| gap.nanos())),
+            .flat_map(|(request, _)| request.arrivals.gaps().map(|gap| gap.nanos())),
     );
     // Both clocks are the machine's monotonic one, so the way there and the way back stand apart.
     let there = Lengths::of(pairs.iter().filter_map(|(request, record)| {

@@ -76,10 +76,7 @@ fn ceiling(config: &Config, clock: RunClock) -> Result<u64, Failure> {
     let requests = || made.run.levels.iter().flat_map(|level| &level.requests);
     // The first request of a run goes alone.
     let all = || requests().filter(|request| request.trace.id > 0);
-    let chunks: u64 = all()
-        .flat_map(|request| &request.arrivals)
-        .map(|arrival| arrival.chunks)
-        .sum();
+    let chunks: u64 = all().map(|request| request.arrivals.chunks()).sum();
     let first = all()
         .filter_map(|request| request.trace.first_content)
         .min();

@@ -260,7 +260,7 @@ fn speed(judged: &Judged) -> Option<(Length, Length)> {
     let trace = &judged.trace;
     let sent = trace.sent.filter(|_| judged.outcome == Outcome::Ok)?;
     let (first, last) = (trace.first_content?, trace.last_content?);
-    let chunks: u64 = judged.arrivals.iter().map(|arrival| arrival.chunks).sum();
+    let chunks = judged.arrivals.chunks();
     let tokens = judged.tokens.billed.unwrap_or(chunks).max(1);
     let spread = last.since_or_zero(first);
     let total = trace.end?.since_or_zero(sent);

@@ -117,7 +117,7 @@ fn own(judged: &Judged) -> Request {
         output: judged.tokens.visible,
         e2e: since(trace.end),
         ok: judged.outcome == Outcome::Ok,
-        chunks: Some(judged.arrivals.iter().map(|arrival| arrival.chunks).sum()),
+        chunks: Some(judged.arrivals.chunks()),
         judged: judged.clone(),
     }
 }
@@ -394,7 +394,7 @@ fn generation(request: &Request) -> Option<f64> {
         ));
     }
     let arrivals = &request.judged.arrivals;
-    let (first, last) = (arrivals.first()?, arrivals.last()?);
+    let (first, last) = (arrivals.iter().next()?, arrivals.iter().last()?);
     let interval = last.at.since(first.at).filter(|span| !span.is_zero())?;
     let all = Count::<Token>::whole(request.output?);
     let chunks = request.chunks.filter(|chunks| *chunks > 1)?;

@@ -49,27 +49,31 @@ pub(super) fn figures(scene: &Scene<'_>) -> Client {
             .iter()
             .flat_map(|request| &request.arrivals)
     };
-    let count = arrivals().count() as u64;
-    let lag = |metric, all: Vec<Length>| {
-        let mut basis = scene.basis(Rule::ArrivalToRead, all.len() as u64);
+    let requests = scene.level.requests.iter();
+    let count = requests.map(|r| r.arrivals.len() as u64).sum();
+    let basis = |kept| {
+        let mut basis = scene.basis(Rule::ArrivalToRead, kept);
         basis.population.of = count;
         basis.population.what = "arrivals, warm-up included";
-        Dist::of_lengths(metric, all, 0, basis)
+        basis
     };
-    let low: Vec<Length> = arrivals().filter_map(|arrival| arrival.lag_low).collect();
-    let high: Vec<Length> = arrivals().map(|arrival| arrival.lag_high).collect();
+    let low = || arrivals().filter_map(|arrival| arrival.lag_low);
+    let high = arrivals().map(|arrival| arrival.lag_high);
     let nothing = Withheld::new("nothing_arrived", "no content arrived");
-    let read_lag = match low.is_empty() {
-        true if count > 0 => lag("read_lag", low).withhold(Withheld::new(
+    let lows = low().count() as u64;
+    let read_lag = Dist::of_lengths("read_lag", low(), 0, basis(lows));
+    let read_lag = match lows {
+        0 if count > 0 => read_lag.withhold(Withheld::new(
             "clock_after_read",
             "stamps are clock reads after each read: only the upper end is known",
         )),
-        true => lag("read_lag", low).withhold(nothing.clone()),
-        false => lag("read_lag", low),
+        0 => read_lag.withhold(nothing.clone()),
+        _ => read_lag,
     };
-    let read_lag_bound = match high.is_empty() {
-        true => lag("read_lag_bound", high).withhold(nothing),
-        false => lag("read_lag_bound", high),
+    let read_lag_bound = Dist::of_lengths("read_lag_bound", high, 0, basis(count));
+    let read_lag_bound = match count {
+        0 => read_lag_bound.withhold(nothing),
+        _ => read_lag_bound,
     };
     let stamps = scene
         .level

@@ -9,7 +9,7 @@ use super::{Counted, Scene};
 use crate::basis::Rule;
 use crate::count::{Chunk, Token};
 use crate::figure::{Dist, Withheld};
-use crate::judge::{Judged, Reason, Shape, content_interval};
+use crate::judge::{Judged, Reason, Shape};
 use crate::time::Length;
 use crate::tokens::Source;
 
@@ -46,7 +46,7 @@ pub(super) fn figures(scene: &Scene<'_>) -> EndToEndOnly {
         .collect();
     let longest = short
         .iter()
-        .map(|request| content_interval(&request.arrivals))
+        .map(|request| request.arrivals.span())
         .max();
     EndToEndOnly {
         n: all.len() as u64,

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::{Counted, Scene, Selection, h2, streams};
+use crate::arrival::Arrival;
 use crate::basis::{Interval, Load, Loop, PerStream, Rule};
 use crate::count::{Count, Token};
 use crate::figure::{Dist, Evidence, Withheld, of_one};
-use crate::judge::{Arrival, Judged, Outcome, Shape, gaps};
+use crate::judge::{Judged, Outcome, Shape};
 use crate::rate::{Generation, Rate};
 use crate::time::{Instant, Length};
 use crate::tokens::Source;
@@ -142,10 +143,9 @@ pub(super) fn figures(scene: &Scene<'_>) -> Latency {
 }
 
 fn arrival_gap(scene: &Scene<'_>, why: Option<Withheld>, selected: bool) -> Dist {
-    let all: Vec<Length> = scene
+    let all = scene
         .streamed()
-        .flat_map(|request| gaps(&request.arrivals))
-        .collect();
+        .flat_map(|request| request.arrivals.gaps());
     let basis = scene.basis(Rule::BetweenArrivals, scene.streamed().count() as u64);
     let dist = Dist::of_lengths("arrival_gap", all, 0, basis).mark_selected(selected);
     why.map_or(dist.clone(), |why| dist.withhold(why))
@@ -154,7 +154,7 @@ fn arrival_gap(scene: &Scene<'_>, why: Option<Withheld>, selected: bool) -> Dist
 fn gap_max(scene: &Scene<'_>, why: Option<Withheld>, selected: bool) -> Dist {
     let all: Vec<Length> = scene
         .streamed()
-        .filter_map(|r| gaps(&r.arrivals).max())
+        .filter_map(|r| r.arrivals.gaps().max())
         .collect();
     let basis = scene.basis(Rule::BetweenArrivals, all.len() as u64);
     let dist = Dist::of_lengths("gap_max", all, 0, basis).mark_selected(selected);
@@ -180,16 +180,16 @@ fn itl(scene: &Scene<'_>, why: Option<Withheld>, selected: bool) -> Dist {
         .iter()
         .filter(|r| !apportioned(r))
         .flat_map(|request| &request.arrivals);
-    let single = single.filter(|arrival| is_one_token(arrival)).count() as u64;
+    let single = single.filter(is_one_token).count() as u64;
     let pairs = requests
         .iter()
         .filter(|r| !apportioned(r))
-        .flat_map(|r| r.arrivals.windows(2));
+        .flat_map(|r| r.arrivals.pairs());
     let gaps = pairs
-        .filter(|pair| is_one_token(&pair[0]) && is_one_token(&pair[1]))
-        .filter_map(|pair| pair[1].at.since(pair[0].at));
+        .filter(|(one, next)| is_one_token(one) && is_one_token(next))
+        .filter_map(|(one, next)| next.at.since(one.at));
     let basis = scene.basis(Rule::BetweenArrivals, requests.len() as u64);
-    let dist = Dist::of_lengths("itl", gaps.collect(), 0, basis).mark_selected(selected);
+    let dist = Dist::of_lengths("itl", gaps, 0, basis).mark_selected(selected);
     if let Some(why) = why {
         return dist.withhold(why);
     }

@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use super::system::{self, OfArrival, Output};
 use super::{Counted, LateBurst, Scene, Selection};
+use crate::arrival::Arrival;
 use crate::basis::{self, Basis, Interval, Load, Rule};
 use crate::count::{Chunk, Count, Token, Unit};
 use crate::figure::{Dist, Figure, ShareBasis, Withheld, of_one, range_per_second};
-use crate::judge::{Arrival, Flag, Judged, Shape};
+use crate::judge::{Flag, Judged, Shape};
 use crate::quantile::{self, Quantile};
 use crate::rate::{Billed, EndToEnd, Generation, MayDiffer, Metric, Rate, RatioOfSums};
 use crate::time::Length;
@@ -64,22 +65,21 @@ pub(crate) fn generated<U: OfArrival>(request: &Judged) -> Option<Generated<U>> 
         return None;
     }
     let answers_only = request.trace.reasoning_summary;
-    let counts = |arrival: &&Arrival| !answers_only || arrival.answer_chunks > 0;
-    let arrivals: Vec<&Arrival> = request.arrivals.iter().filter(counts).collect();
-    let (first, last) = (arrivals.first()?, arrivals.last()?);
+    let counts = |arrival: &Arrival| !answers_only || arrival.answer_chunks > 0;
+    let arrivals = || request.arrivals.iter().filter(counts);
+    let (first, last) = (arrivals().next()?, arrivals().last()?);
     let rule = if answers_only {
         Rule::FirstAnswerToLastContent
     } else {
         Rule::FirstToLastContent
     };
     let interval = Interval::between(first.at, last.at, rule)?;
-    let all = arrivals
-        .iter()
-        .map(|arrival| U::of(arrival))
+    let all = arrivals()
+        .map(|arrival| U::of(&arrival))
         .sum::<Option<Count<U>>>()?;
-    let in_first = U::of(first)?;
+    let in_first = U::of(&first)?;
     let count = all.less(in_first)?;
-    let uncertain = request.tokens.apportioned || arrivals.len() < FEW_ARRIVALS;
+    let uncertain = request.tokens.apportioned || arrivals().count() < FEW_ARRIVALS;
     let range = (uncertain && U::NAME == Token::NAME).then(|| {
         let one = all.less(Count::whole(1)).unwrap_or(Count::ZERO);
         let twice = all.less(in_first + in_first).unwrap_or(Count::ZERO);
@@ -115,7 +115,7 @@ pub(crate) fn e2e_rate<U: OfArrival>(
     let all = request
         .arrivals
         .iter()
-        .map(U::of)
+        .map(|arrival| U::of(&arrival))
         .sum::<Option<Count<U>>>()?;
     Some(Rate::new(all, of_one(flight(request)?, load)))
 }
@@ -295,8 +295,8 @@ pub(super) fn why_not_streamed(scene: &Scene<'_>) -> Option<Withheld> {
 fn too_short(scene: &Scene<'_>) -> Withheld {
     let longest = scene
         .ok()
-        .max_by_key(|request| crate::judge::content_interval(&request.arrivals))
-        .map(|request| (crate::judge::content_interval(&request.arrivals), request));
+        .max_by_key(|request| request.arrivals.span())
+        .map(|request| (request.arrivals.span(), request));
     let least = scene.guards.min_interval;
     let advice = longest.as_ref().and_then(|(interval, request)| {
         let output = request.tokens.visible?;
@@ -462,7 +462,7 @@ pub(super) fn late_burst(scene: &Scene<'_>) -> LateBurst {
         .filter_map(|request| request.trace.first_content?.since(request.trace.sent?));
     let ttft = Dist::of_lengths(
         "ttft",
-        waits.collect(),
+        waits,
         0,
         scene.basis(Rule::SentToFirstContent, n),
     );

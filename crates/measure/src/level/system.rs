@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::{Counted, Scene};
+use crate::arrival::Arrival;
 use crate::basis::{self, Basis, Population};
 use crate::count::{Chunk, Count, InputToken, Request, Token, Unit};
 use crate::figure::{Figure, Withheld};
-use crate::judge::{Arrival, Judged, Outcome};
+use crate::judge::{Judged, Outcome};
 use crate::rate::{Goodput, Rate, Throughput};
 use crate::tokens::Source;
 use crate::window::Window;
@@ -60,7 +61,7 @@ pub(crate) fn output(scene: &Scene<'_>, window: &Window) -> Output {
     Output::Chunks(
         inside
             .filter(|a| window.holds(a.at))
-            .filter_map(Chunk::of)
+            .filter_map(|a| Chunk::of(&a))
             .sum(),
     )
 }
@@ -82,14 +83,11 @@ fn tokens_inside(scene: &Scene<'_>, window: &Window) -> Option<Count<Token>> {
             .iter()
             .filter(|arrival| window.holds(arrival.at));
         if known(&request) {
-            counted += inside.filter_map(Token::of).sum();
+            counted += inside.filter_map(|a| Token::of(&a)).sum();
             if request.outcome == Outcome::Ok {
-                level_tokens += request.arrivals.iter().filter_map(Token::of).sum();
-                level_chars += request
-                    .arrivals
-                    .iter()
-                    .map(|arrival| arrival.chars)
-                    .sum::<u64>();
+                let all = request.arrivals.iter();
+                level_tokens += all.filter_map(|a| Token::of(&a)).sum();
+                level_chars += request.arrivals.chars();
             }
         } else {
             chars_inside += inside.map(|arrival| arrival.chars).sum::<u64>();

@@ -563,7 +563,7 @@ fn edge_warning(scene: &Scene<'_>, system: &System, warnings: &mut Vec<Warning>)
         let (Some(sent), Some(end)) = (request.trace.sent, request.trace.end) else {
             continue;
         };
-        let chars: u64 = request.arrivals.iter().map(|arrival| arrival.chars).sum();
+        let chars = request.arrivals.chars();
         let arrived: u64 = request
             .arrivals
             .iter()

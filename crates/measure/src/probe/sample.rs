@@ -102,21 +102,17 @@ impl Sample {
 
     /// Events with content.
     pub fn chunks(&self) -> u64 {
-        self.judged.arrivals.iter().map(|a| a.chunks).sum()
+        self.judged.arrivals.chunks()
     }
 
     /// Characters of content.
     pub fn chars(&self) -> u64 {
-        self.judged.arrivals.iter().map(|a| a.chars).sum()
+        self.judged.arrivals.chars()
     }
 
     /// Times between arrivals, in order.
     pub fn gaps(&self) -> Vec<Length> {
-        let arrivals = &self.judged.arrivals;
-        arrivals
-            .windows(2)
-            .map(|pair| pair[1].at.since_or_zero(pair[0].at))
-            .collect()
+        self.judged.arrivals.gaps().collect()
     }
 
     /// Whether this client may have put together more than a tenth of the content itself.
