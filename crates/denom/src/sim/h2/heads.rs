@@ -98,7 +98,10 @@ pub fn response(out: &mut Vec<u8>, script: &Script, length: u64, stream: u32) {
     field(&mut block, ":status", &script.status.to_string());
     field(&mut block, "server", "denom-sim");
     for (name, value) in &script.headers {
-        field(&mut block, &name.to_ascii_lowercase(), value);
+        let name = name.to_ascii_lowercase();
+        if is_plain(name.as_bytes()) {
+            field(&mut block, &name, value);
+        }
     }
     if script.framing == Framing::ContentLength {
         field(&mut block, "content-length", &length.to_string());
