@@ -31,9 +31,13 @@ impl Queue {
     /// One write of at most `most` bytes.
     fn send(&mut self, out: &mut impl Write, most: usize) -> io::Result<usize> {
         let until = self.bytes.len().min(self.sent.saturating_add(most));
-        let sent = match out.write(&self.bytes[self.sent..until])? {
-            0 => return Err(ErrorKind::WriteZero.into()),
-            sent => sent,
+        let sent = loop {
+            match out.write(&self.bytes[self.sent..until]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(sent) => break sent,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         };
         self.sent += sent;
         if self.len() == 0 {
