@@ -53,6 +53,8 @@ pub struct Ask {
     pub prompt_head: String,
     /// The key as sent, for the scripts that echo it.
     pub key: Option<String>,
+    /// Whether it came over HTTP/2.
+    pub http2: bool,
 }
 
 /// What stands in a request besides its body.
@@ -64,6 +66,8 @@ pub struct Around {
     pub key: Option<String>,
     /// The model named by the query or by the header `x-denom-model`.
     pub model: Option<String>,
+    /// Whether the request came over HTTP/2.
+    pub http2: bool,
 }
 
 impl Ask {
@@ -82,6 +86,7 @@ impl Ask {
             prompt_tokens: 16,
             prompt_head: String::new(),
             key: None,
+            http2: false,
         }
     }
 
@@ -120,6 +125,7 @@ impl Ask {
             prompt_tokens: texts.iter().map(|text| words(text)).sum(),
             prompt_head: last_message(&body),
             key: around.key,
+            http2: around.http2,
         })
     }
 

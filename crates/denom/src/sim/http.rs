@@ -1,15 +1,17 @@
-//! Owns HTTP/1.1 as the server speaks it: requests out of bytes, response heads and chunks into them.
+//! Owns a request, and HTTP/1.1 as the server speaks it: requests out of bytes, response heads and
+//! chunks into them.
 
 use std::io::Write;
 use std::ops::Range;
 
+use super::framed::Wrapping;
 use super::replies;
-use super::script::{Framing, Script};
+use super::script::Script;
 
 /// The longest request head, in bytes.
 const HEAD_LIMIT: usize = 64 * 1024;
 /// The longest request body, in bytes.
-const BODY_LIMIT: usize = 16 * 1024 * 1024;
+pub const BODY_LIMIT: usize = 16 * 1024 * 1024;
 /// The most that one request can take, in bytes.
 pub const REQUEST_LIMIT: usize = HEAD_LIMIT + BODY_LIMIT;
 /// The most header fields of a request.
@@ -19,6 +21,20 @@ const ID_LIMIT: usize = 128;
 
 /// Headers that carry a key as it is.
 const KEY_FIELDS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
+
+/// How a request came, and so how its answer must go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.0, which knows no chunks.
+    Http10,
+    /// HTTP/1.1.
+    Http11,
+    /// HTTP/2, on this stream.
+    Http2 {
+        /// The stream's number.
+        stream: u32,
+    },
+}
 
 /// One request, whole.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,8 +47,8 @@ pub struct Request {
     pub query: String,
     /// Whether the connection may serve another request.
     pub keep_alive: bool,
-    /// Whether the client understands chunks: HTTP/1.1.
-    pub chunks: bool,
+    /// How it came.
+    pub version: Version,
     /// `x-request-id`, its first 128 bytes.
     pub id: Option<String>,
     /// The key: the bearer of `authorization`, or of the header in which an API carries it.
@@ -85,23 +101,46 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     if bytes.len() < length + body {
         return Parsed::More(length + body);
     }
-    let chunks = head.version == Some(1);
+    let version = match head.version {
+        Some(1) => Version::Http11,
+        _ => Version::Http10,
+    };
+    let (method, target) = (head.method, head.path);
+    let request = request(
+        method.unwrap_or_default(),
+        target.unwrap_or_default(),
+        field,
+        version,
+    );
+    Parsed::Whole(Request {
+        body: length..length + body,
+        ..request
+    })
+}
+
+/// The request of this method and target, `field` being the value of a field by its name. Its body
+/// is yet to be found.
+pub fn request<'a>(
+    method: &str,
+    target: &str,
+    field: impl Fn(&str) -> Option<&'a str>,
+    version: Version,
+) -> Request {
     let says =
         |word: &str| field("connection").is_some_and(|value| value.eq_ignore_ascii_case(word));
-    let target = head.path.unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let bearer = field("authorization").and_then(|value| value.strip_prefix("Bearer "));
-    let key = bearer.or_else(|| KEY_FIELDS.into_iter().find_map(field));
-    Parsed::Whole(Request {
-        method: head.method.unwrap_or_default().to_owned(),
+    let key = bearer.or_else(|| KEY_FIELDS.into_iter().find_map(&field));
+    Request {
+        method: method.to_owned(),
         path: path.to_owned(),
         query: query.to_owned(),
-        keep_alive: if chunks {
-            !says("close")
-        } else {
-            says("keep-alive")
+        keep_alive: match version {
+            Version::Http10 => says("keep-alive"),
+            Version::Http11 => !says("close"),
+            Version::Http2 { .. } => true,
         },
-        chunks,
+        version,
         id: field("x-request-id").map(|id| id.chars().take(ID_LIMIT).collect()),
         key: key.map(str::to_owned),
         model: field("x-denom-model").map(str::to_owned),
@@ -109,8 +148,8 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         gemini: field("x-goog-api-key")
             .or(field("x-goog-api-client"))
             .is_some(),
-        body: length..length + body,
-    })
+        body: 0..0,
+    }
 }
 
 fn text<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
@@ -129,8 +168,8 @@ fn refused(status: u16, message: &str) -> Parsed {
     ))
 }
 
-/// Appends the response head of `script`, framed as said.
-pub fn head(out: &mut Vec<u8>, script: &Script, framing: Framing, length: u64, keep: bool) {
+/// Appends the response head of `script`, wrapped as said.
+pub fn head(out: &mut Vec<u8>, script: &Script, wrapping: Wrapping, length: u64, keep: bool) {
     let mut line = |name: &str, value: &str| {
         for part in [name, ": ", value, "\r\n"] {
             out.extend_from_slice(part.as_bytes());
@@ -144,10 +183,10 @@ pub fn head(out: &mut Vec<u8>, script: &Script, framing: Framing, length: u64, k
     for (name, value) in &script.headers {
         line(name, value);
     }
-    match framing {
-        Framing::Chunked => line("transfer-encoding", "chunked"),
-        Framing::ContentLength => line("content-length", &length.to_string()),
-        Framing::UntilClose => {}
+    match wrapping {
+        Wrapping::Chunks => line("transfer-encoding", "chunked"),
+        Wrapping::Stated => line("content-length", &length.to_string()),
+        Wrapping::UntilClose | Wrapping::Frames(_) => {}
     }
     if !keep {
         line("connection", "close");
@@ -182,6 +221,7 @@ fn phrase(status: u16) -> &'static str {
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         503 => "Service Unavailable",
+        505 => "HTTP Version Not Supported",
         _ => "Unnamed",
     }
 }
@@ -208,7 +248,7 @@ mod tests {
             path: "/v1/x".to_owned(),
             query: "y=1".to_owned(),
             keep_alive: true,
-            chunks: true,
+            version: Version::Http11,
             id: Some("r1".to_owned()),
             key: Some("k".to_owned()),
             model: None,
@@ -224,15 +264,18 @@ mod tests {
         let kept = |line: &str, connection: &str| match parse(
             format!("GET / {line}\r\n{connection}\r\n").as_bytes(),
         ) {
-            Parsed::Whole(request) => (request.keep_alive, request.chunks),
+            Parsed::Whole(request) => (request.keep_alive, request.version),
             other => panic!("{other:?}"),
         };
-        assert_eq!(kept("HTTP/1.1", ""), (true, true));
-        assert_eq!(kept("HTTP/1.1", "Connection: close\r\n"), (false, true));
-        assert_eq!(kept("HTTP/1.0", ""), (false, false));
+        assert_eq!(kept("HTTP/1.1", ""), (true, Version::Http11));
+        assert_eq!(
+            kept("HTTP/1.1", "Connection: close\r\n"),
+            (false, Version::Http11)
+        );
+        assert_eq!(kept("HTTP/1.0", ""), (false, Version::Http10));
         assert_eq!(
             kept("HTTP/1.0", "connection: Keep-Alive\r\n"),
-            (true, false)
+            (true, Version::Http10)
         );
     }
 

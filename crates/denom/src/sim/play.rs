@@ -1,14 +1,15 @@
 //! Owns the playing of one script: framed once, then written step by step when each is due.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 
 use measure::time::Length;
 
 use super::clock::monotonic_nanos;
-use super::http;
+use super::framed::{Framed, Wrapping, frame};
 use super::ledger::{End, Record, Sent};
+use super::outlet::{Outlet, Written};
 use super::routes::Answer;
-use super::script::{Act, Ending, Framing, Head, Script, Step, When};
+use super::script::{Ending, Framing, When};
 
 /// Writes of one request before others have their turn.
 const WRITES_A_TURN: usize = 16;
@@ -20,33 +21,12 @@ const MOST_WRITES: usize = 2_000_000;
 pub enum Turn {
     /// The next step is due at this time of the monotonic clock.
     Due(u64),
-    /// The socket takes no more for now.
+    /// The socket, or the window of an HTTP/2 client, takes no more for now.
     Blocked,
     /// The script stays silent from here on.
     Stalled,
     /// The request is over.
     Over(End),
-}
-
-/// One step with its bytes framed.
-#[derive(Debug)]
-struct Framed {
-    when: When,
-    /// The place of the step's bytes among the play's.
-    from: usize,
-    until: usize,
-    tokens: u32,
-    ending: Option<Ending>,
-    /// How the same bytes are written again, if they are.
-    again: Option<Again>,
-}
-
-/// What is left of a repeat.
-#[derive(Debug)]
-struct Again {
-    every: Length,
-    /// Further writes; `None` for no end.
-    left: Option<u64>,
 }
 
 /// A script being played to one client.
@@ -72,17 +52,16 @@ impl Play {
     pub fn new(answer: Answer, origin: u64, active: u64) -> Self {
         let Answer {
             script,
-            chunks,
+            version,
             keep,
             mut record,
         } = answer;
-        let framing = match script.framing {
-            Framing::Chunked if !chunks => Framing::UntilClose,
-            framing => framing,
-        };
-        let keep = keep && framing != Framing::UntilClose;
+        let wrapping = Wrapping::of(script.framing, version);
+        let closes = script.framing == Framing::UntilClose || wrapping == Wrapping::UntilClose;
+        let last = matches!(script.ending(), Some((_, Ending::LastStream)));
+        let keep = keep && !closes && !last;
         let most_at_once = script.most_at_once.unwrap_or(usize::MAX).max(1);
-        let (bytes, steps) = frame(script, framing, keep);
+        let (bytes, steps) = frame(script, wrapping, keep);
         if let Some(record) = &mut record {
             record.writes.reserve_exact(steps.len());
         }
@@ -107,13 +86,21 @@ impl Play {
         self.bytes.len() + self.steps.len() * (size_of::<Framed>() + size_of::<Sent>())
     }
 
-    /// Whether the connection may serve another request once this one is done.
-    pub fn keeps(&self) -> bool {
-        self.keep
+    /// Whether the connection may serve another request once this one has ended so.
+    pub fn goes_on(&self, end: End) -> bool {
+        match end {
+            End::Done => self.keep,
+            End::Reset => self.ending() != Some(Ending::Reset),
+            End::Cut | End::ClientGone => false,
+        }
+    }
+
+    fn ending(&self) -> Option<Ending> {
+        self.steps.last().and_then(|step| step.ending)
     }
 
     /// Does what is due, up to a fair number of writes.
-    pub fn turn(&mut self, out: &mut impl Write, active: u64) -> Turn {
+    pub fn turn(&mut self, out: &mut Outlet<'_>, active: u64) -> Turn {
         for _ in 0..WRITES_A_TURN {
             if self.step >= self.steps.len() {
                 return Turn::Over(End::Done);
@@ -128,7 +115,9 @@ impl Play {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => return Turn::Over(End::ClientGone),
             }
-            if let Some(turn) = self.proceed(active) {
+            if !out.owes()
+                && let Some(turn) = self.proceed(active)
+            {
                 return turn;
             }
         }
@@ -136,27 +125,25 @@ impl Play {
     }
 
     /// One write of what the step has left, if anything, and whatever waits below it.
-    fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
-        let until = self.steps[self.step].until;
-        if self.written < until {
-            let most = self.written.saturating_add(self.most_at_once);
-            let now = monotonic_nanos();
-            match out.write(&self.bytes[self.written..until.min(most)])? {
-                0 => return Err(ErrorKind::WriteZero.into()),
-                bytes => self.wrote(now, bytes),
-            }
+    fn write(&mut self, out: &mut Outlet<'_>) -> io::Result<()> {
+        let step = &self.steps[self.step];
+        if self.written < step.until || out.owes() {
+            let body = step.body.max(self.written);
+            let framed = &self.bytes[self.written..body];
+            let written = out.write(framed, &self.bytes[body..step.until], self.most_at_once)?;
+            self.wrote(&written, out.owes());
         }
         out.flush()
     }
 
-    fn wrote(&mut self, at: u64, bytes: usize) {
-        self.written += bytes;
+    fn wrote(&mut self, written: &Written, owes: bool) {
+        self.written += written.taken;
         let step = &self.steps[self.step];
-        let whole = self.written == step.until;
-        if let Some(record) = &mut self.record {
+        let whole = self.written == step.until && !owes;
+        if let Some(record) = self.record.as_mut().filter(|_| written.sent > 0) {
             record.writes.push(Sent {
-                at,
-                bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+                at: written.at,
+                bytes: u32::try_from(written.sent).unwrap_or(u32::MAX),
                 tokens: if whole { step.tokens } else { 0 },
             });
         }
@@ -169,11 +156,14 @@ impl Play {
             return None;
         }
         match step.ending {
-            Some(Ending::Proper) => return Some(Turn::Over(End::Done)),
-            Some(Ending::Cut) => return Some(Turn::Over(End::Cut)),
-            Some(Ending::Reset) => return Some(Turn::Over(End::Reset)),
+            Some(Ending::Proper | Ending::Stale | Ending::LastStream | Ending::Pause) => {
+                return Some(Turn::Over(End::Done));
+            }
+            Some(Ending::Cut | Ending::GoneAway) => return Some(Turn::Over(End::Cut)),
+            Some(Ending::Reset | Ending::RefusedStream | Ending::ResetStream) => {
+                return Some(Turn::Over(End::Reset));
+            }
             Some(Ending::Stall) => return Some(Turn::Stalled),
-            Some(Ending::Stale) => return Some(Turn::Over(End::Done)),
             None => {}
         }
         let full = |record: &Record| record.writes.len() >= MOST_WRITES;
@@ -197,7 +187,7 @@ impl Play {
 
     /// Whether the connection only seems to stay open for another request.
     pub fn leaves_stale(&self) -> bool {
-        self.steps.last().and_then(|step| step.ending) == Some(Ending::Stale)
+        self.ending() == Some(Ending::Stale)
     }
 
     /// The ledger's record of it, ended now and so; `None` if it has none.
@@ -211,88 +201,12 @@ impl Play {
     }
 }
 
-/// All bytes of the response, and the steps that cut them.
-fn frame(script: Script, framing: Framing, keep: bool) -> (Vec<u8>, Vec<Framed>) {
-    let stated: u64 = script.steps.iter().map(|step| step.act.bytes()).sum();
-    let held: u64 = script.steps.iter().map(|step| step.act.held()).sum();
-    let room = usize::try_from(held).unwrap_or(0) + 512 + 16 * script.steps.len();
-    let mut bytes = Vec::with_capacity(room);
-    let mut steps = Vec::with_capacity(script.steps.len() + 1);
-    http::head(&mut bytes, &script, framing, stated, keep);
-    let mut from = 0;
-    if let Head::Own(at) = script.head {
-        steps.push(head_alone(When::At(at), bytes.len()));
-        from = bytes.len();
-    }
-    for Step { when, act } in script.steps {
-        if matches!(act, Act::Repeat { .. }) && steps.is_empty() {
-            // The head in front of it is written once.
-            steps.push(head_alone(when, bytes.len()));
-            from = bytes.len();
-        }
-        let (tokens, ending, again) = put(&mut bytes, act, framing);
-        let until = bytes.len();
-        steps.push(Framed {
-            when,
-            from,
-            until,
-            tokens,
-            ending,
-            again,
-        });
-        from = until;
-    }
-    (bytes, steps)
-}
-
-/// The step that writes the first `until` bytes, which are the head.
-fn head_alone(when: When, until: usize) -> Framed {
-    Framed {
-        when,
-        from: 0,
-        until,
-        tokens: 0,
-        ending: None,
-        again: None,
-    }
-}
-
-/// Appends what one step writes.
-fn put(bytes: &mut Vec<u8>, act: Act, framing: Framing) -> (u32, Option<Ending>, Option<Again>) {
-    let (body, tokens, again) = match act {
-        Act::Write {
-            bytes: body,
-            tokens,
-        } => (body, tokens, None),
-        Act::Repeat {
-            bytes: body,
-            tokens,
-            every,
-            count,
-        } => {
-            let left = count.map(|count| count.saturating_sub(1));
-            (body, tokens, Some(Again { every, left }))
-        }
-        Act::End(ending) => {
-            let proper = matches!(ending, Ending::Proper | Ending::Stale);
-            if framing == Framing::Chunked && proper {
-                bytes.extend_from_slice(http::LAST_CHUNK);
-            }
-            return (0, Some(ending), None);
-        }
-    };
-    match framing {
-        Framing::Chunked => http::chunk(bytes, &body),
-        Framing::ContentLength | Framing::UntilClose => bytes.extend(body),
-    }
-    (tokens, None, again)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sim::ask::Ask;
     use crate::sim::dialect::Dialect;
+    use crate::sim::http::Version;
     use crate::sim::routes::BYTES_A_TOKEN;
     use crate::sim::scripts::script;
 
@@ -309,7 +223,7 @@ mod tests {
                 };
                 let answer = Answer {
                     script: script(name, &ask).expect("a script of this name"),
-                    chunks: true,
+                    version: Version::Http11,
                     keep: true,
                     record: None,
                 };

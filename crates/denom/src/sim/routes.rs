@@ -7,7 +7,7 @@ use serde_json::json;
 use super::ask::{Around, Ask, MOST_TOKENS};
 use super::connection::Incoming;
 use super::dialect::{Dialect, Spoken, parameter};
-use super::http::Request;
+use super::http::{Request, Version};
 use super::ledger::{End, Record};
 use super::library::Library;
 use super::replies::{self, List};
@@ -26,8 +26,8 @@ const COUNTED_MODELS: usize = 4_096;
 pub struct Answer {
     /// The script to play.
     pub script: Script,
-    /// Whether the client understands chunks.
-    pub chunks: bool,
+    /// How the request came.
+    pub version: Version,
     /// Whether the client wants the connection kept open.
     pub keep: bool,
     /// The ledger's record, still without writes; `None` if the request asked for no output.
@@ -78,7 +78,8 @@ pub fn answer(incoming: Incoming, received: u64, known: Known<'_>) -> Answer {
         Incoming::Refused(script) => {
             return Answer {
                 script,
-                chunks: true,
+                // Only HTTP/1.1 has requests that an answer refuses unread.
+                version: Version::Http11,
                 keep: false,
                 record: None,
             };
@@ -97,7 +98,7 @@ pub fn answer(incoming: Incoming, received: u64, known: Known<'_>) -> Answer {
     };
     Answer {
         script,
-        chunks: request.chunks,
+        version: request.version,
         keep: request.keep_alive,
         record: asked.map(|asked| record(request.id, asked, received)),
     }
@@ -154,6 +155,7 @@ fn generation(
         serial: known.past.requests,
         key: request.key.clone(),
         model: parameter(&request.query, "model").or_else(|| request.model.clone()),
+        http2: matches!(request.version, Version::Http2 { .. }),
     };
     let mut ask = match Ask::read(spoken, body, around) {
         Ok(ask) => ask,

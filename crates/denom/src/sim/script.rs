@@ -52,6 +52,28 @@ pub enum Ending {
     /// As the framing demands, and the connection seems to stay open; it is closed as soon as a
     /// byte of another request comes.
     Stale,
+    /// HTTP/2: no answer at all. The connection goes away, as of a stream below this one.
+    GoneAway,
+    /// HTTP/2: no answer at all. The stream is refused, the connection stays.
+    RefusedStream,
+    /// HTTP/2: the stream is reset by an error, the connection stays.
+    ResetStream,
+    /// HTTP/2: complete, announced behind the head as the connection's last; then it closes.
+    LastStream,
+    /// HTTP/2: complete; before its end the client is told to open no further stream, and 300 ms
+    /// later that it may.
+    Pause,
+}
+
+impl Ending {
+    /// Whether the body is complete.
+    pub fn is_proper(self) -> bool {
+        match self {
+            Ending::Proper | Ending::Stale | Ending::LastStream | Ending::Pause => true,
+            Ending::Cut | Ending::Reset | Ending::Stall => false,
+            Ending::GoneAway | Ending::RefusedStream | Ending::ResetStream => false,
+        }
+    }
 }
 
 /// What a step does.

@@ -360,7 +360,7 @@ fn one_body(ask: &Ask, said: &Said, at: Length, tokens: u64, ending: Ending) -> 
         return script;
     }
     let mut body = voices::whole(ask, said).to_string().into_bytes();
-    let broken = said.close.is_none() || !matches!(ending, Ending::Proper | Ending::Stale);
+    let broken = said.close.is_none() || !ending.is_proper();
     let mut script = if ending == Ending::Stall {
         replies::reply(200, "application/json", Vec::new(), at, 0)
     } else if broken {

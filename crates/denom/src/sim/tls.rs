@@ -44,11 +44,12 @@ impl Tls {
             .and_then(|params| params.self_signed(&key))
             .map_err(|error| failed("certificate", &error))?;
         let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map(|builder| builder.with_no_client_auth())
             .and_then(|builder| builder.with_single_cert(vec![signed.der().clone()], secret))
             .map_err(|error| failed("TLS", &error))?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Tls {
             config: Arc::new(config),
             pem: signed.pem(),

@@ -225,17 +225,38 @@ impl Worker {
         };
         if event.is_readable() {
             connection.alive = monotonic_nanos();
-            if connection.receive(&mut self.scratch).is_err() || connection.stale {
+            let waited = connection.http2().is_some_and(|http2| http2.is_ready());
+            let received = connection.receive(&mut self.scratch);
+            let is_http2 = connection.http2().is_some();
+            if received.is_err() || (connection.stale && !is_http2) {
                 return self.leave(slot, End::ClientGone, keeper);
             }
-            connection.since = connection.alive;
+            if !waited {
+                connection.since = connection.alive;
+            }
             if connection.play.is_none() && !connection.waits {
                 connection.waits = true;
                 self.waiting.push_back((slot, connection.id));
             }
         }
-        if event.is_writable() && connection.blocked {
-            self.play(slot, keeper);
+        self.stirred_frames(slot, event, keeper);
+    }
+
+    /// What a stir of the socket means for an answer in progress, and for frames that wait.
+    fn stirred_frames(&mut self, slot: usize, event: &Event, keeper: &Keeper) {
+        let Some(connection) = self.connections.get_mut(slot) else {
+            return;
+        };
+        let cancelled = connection.http2().map(|http2| http2.is_cancelled());
+        match cancelled {
+            Some(true) => self.over(slot, End::ClientGone, keeper),
+            // The client may have opened its window, and not only the socket.
+            Some(false) if connection.blocked => self.play(slot, keeper),
+            None if connection.blocked && event.is_writable() => self.play(slot, keeper),
+            _ if event.is_writable() && connection.send_waiting(false).is_err() => {
+                self.leave(slot, End::ClientGone, keeper);
+            }
+            _ => {}
         }
     }
 
@@ -289,11 +310,9 @@ impl Worker {
         let Some(connection) = self.connections.get_mut(slot) else {
             return;
         };
-        let Some(play) = &mut connection.play else {
+        let Some(turn) = connection.turn(self.active) else {
             return;
         };
-        let turn = play.turn(&mut connection.stream, self.active);
-        connection.blocked = turn == Turn::Blocked;
         match turn {
             Turn::Due(at) => {
                 connection.alive = monotonic_nanos();
@@ -316,9 +335,19 @@ impl Worker {
         self.held -= play.size();
         connection.stale = play.leaves_stale();
         connection.since = monotonic_nanos();
-        let goes_on = end == End::Done && play.keeps();
+        connection.blocked = false;
+        let cancelled = connection.http2().is_some_and(|http2| {
+            let cancelled = http2.is_cancelled();
+            http2.finish();
+            cancelled
+        });
+        let goes_on = play.goes_on(if cancelled { End::Done } else { end });
         if let Some(record) = play.into_record(end) {
             keeper.enter(record);
+        }
+        if cancelled {
+            // If that fails, the next read does too.
+            let _ = connection.send_waiting(true);
         }
         if goes_on {
             // The next request may be here already.

@@ -75,6 +75,13 @@ fn judged(script: &Script, dialect: Dialect) -> Judged {
         scrub: std::sync::Arc::default(),
     };
     let mut decoder = Decoder::new(options, trace);
+    if let Some((at, Ending::GoneAway | Ending::RefusedStream)) = script.ending() {
+        return judge(
+            decoder.close(unanswered(script), Some(Instant::ORIGIN + at)),
+            &Guards::default(),
+            api.has_sentinel(),
+        );
+    }
     let header = |wanted: &str| {
         let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case(wanted);
         script
@@ -115,7 +122,7 @@ fn judged(script: &Script, dialect: Dialect) -> Judged {
         Some((at, ending)) => {
             last = Instant::ORIGIN + at;
             match ending {
-                Ending::Proper | Ending::Stale => Transport::Complete,
+                ending if ending.is_proper() => Transport::Complete,
                 Ending::Stall => Transport::Timeout { phase: Phase::Idle },
                 _ => Transport::Broken { text: "cut".into() },
             }
@@ -129,6 +136,16 @@ fn judged(script: &Script, dialect: Dialect) -> Judged {
         &Guards::default(),
         api.has_sentinel(),
     )
+}
+
+/// How a client sees that no answer comes at all: a connection that was going away, or not.
+fn unanswered(script: &Script) -> Transport {
+    match script.ending() {
+        Some((_, Ending::GoneAway)) => Transport::Stale,
+        _ => Transport::NoResponse {
+            text: "refused".into(),
+        },
+    }
 }
 
 fn differences(
@@ -161,6 +178,7 @@ fn every_script_is_judged_as_the_catalogue_says_in_virtual_time() {
             ask.dialect = *dialect;
             ask.max_tokens = Some(TOKENS);
             ask.legacy_max_tokens = true;
+            ask.http2 = entry.http2;
             let script = script(entry.name, &ask).expect("a script of the catalogue");
             let judged = judged(&script, *dialect);
             let flags: Vec<&str> = judged.flags.iter().map(|flag| flag.name()).collect();
@@ -282,7 +300,7 @@ fn every_script_is_judged_as_the_catalogue_says_over_a_socket() {
     // Each script in one of its APIs, another one for each: all pairs are tried in virtual time.
     let pairs = entries().enumerate().map(|(n, entry)| {
         let dialect = entry.dialects[n % entry.dialects.len()];
-        (entry, dialect)
+        (entry.over_http1(), dialect)
     });
     let left: Mutex<VecDeque<_>> = Mutex::new(pairs.collect());
     let wrong = Mutex::new(Vec::new());
@@ -292,7 +310,7 @@ fn every_script_is_judged_as_the_catalogue_says_over_a_socket() {
                 loop {
                     let next = left.lock().expect("no panic").pop_front();
                     let Some((entry, dialect)) = next else { break };
-                    let found = on_socket(&server, &folder, entry, dialect);
+                    let found = on_socket(&server, &folder, &entry, dialect);
                     let place = format!("{} in {}", entry.name, dialect.name());
                     let found = found.into_iter().map(|text| format!("{place}: {text}"));
                     wrong.lock().expect("no panic").extend(found);

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 mod dialects;
+mod http2;
 mod tls;
 
 use denom::sim::ledger::{End, Record};

@@ -17,6 +17,9 @@ pub struct Entry {
     pub row: Option<u8>,
     /// The APIs that can say it.
     pub dialects: &'static [Dialect],
+    /// Whether it needs HTTP/2: over HTTP/1.1 it is a refusal by status 505, and all that stands
+    /// below is of HTTP/2.
+    pub http2: bool,
     /// The outcome a client must arrive at, by its name in records.
     pub outcome: &'static str,
     /// The shape of an `ok` response of 64 tokens, by its name in records.
@@ -75,6 +78,7 @@ impl Entry {
             about,
             row: None,
             dialects: Dialect::ALL,
+            http2: false,
             outcome: "ok",
             shape: Some("streamed"),
             buffered_in: &[],
@@ -95,6 +99,14 @@ impl Entry {
     /// In these APIs only.
     pub(super) const fn only(self, dialects: &'static [Dialect]) -> Self {
         Entry { dialects, ..self }
+    }
+
+    /// Over HTTP/2 only.
+    pub(super) const fn http2(self) -> Self {
+        Entry {
+            http2: true,
+            ..self
+        }
     }
 
     /// In another shape.
@@ -135,6 +147,14 @@ impl Entry {
 }
 
 impl Entry {
+    /// What it is for a client that asks over HTTP/1.1: itself, or a refusal if it needs HTTP/2.
+    pub fn over_http1(&self) -> Self {
+        match self.http2 {
+            true => self.fails("http_error", Delivered::Nothing),
+            false => *self,
+        }
+    }
+
     /// The shape that an `ok` response of 64 tokens has in an API.
     pub fn shape_in(&self, dialect: Dialect) -> Option<&'static str> {
         match self.buffered_in.contains(&dialect) {
@@ -150,6 +170,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
         .iter()
         .chain(list::FAMILIES)
         .chain(list::FAULTS)
+        .chain(list::FRAMES)
         .chain(list::TEXTS)
         .chain(list::REPLIES)
 }

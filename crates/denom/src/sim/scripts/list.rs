@@ -1,7 +1,9 @@
 //! Owns the list of scripts: one entry each, with what a client must make of it.
 
 use super::catalog::{Delivered, Entry};
-use super::{broken, codings, families, faulty, held, hostile, marks, paced, refused, spelled};
+use super::{
+    broken, codings, families, faulty, frames, held, hostile, marks, paced, refused, spelled,
+};
 use crate::sim::dialect::Dialect;
 
 use Dialect::{
@@ -278,6 +280,21 @@ pub(super) const FAULTS: &[Entry] = &[
         .row(40).only(RESPONSES),
     Entry::new("duplicate-event", "a numbered event is sent twice", marks::duplicate_event)
         .row(40).only(RESPONSES),
+];
+
+/// Scripts of HTTP/2's own ways to wait and to fail.
+#[rustfmt::skip]
+pub(super) const FRAMES: &[Entry] = &[
+    Entry::new("h2-goaway", "HTTP/2: GOAWAY below the request's stream, then closed", frames::goaway)
+        .row(36).http2().fails("stale_conn", NOTHING),
+    Entry::new("h2-refused", "HTTP/2: the stream is reset by REFUSED_STREAM", frames::refused)
+        .row(36).http2().fails("connect_error", NOTHING),
+    Entry::new("h2-reset", "HTTP/2: 10 tokens, then the stream is reset by INTERNAL_ERROR", frames::reset)
+        .row(36).http2().fails("truncated", TEN),
+    Entry::new("h2-last", "HTTP/2: as normal, GOAWAY behind the head, closed at the end", frames::last)
+        .row(36).http2(),
+    Entry::new("h2-wait", "HTTP/2: as normal, then no stream may be opened for 300 ms", frames::wait)
+        .row(36).http2(),
 ];
 
 /// Scripts whose texts are the danger.

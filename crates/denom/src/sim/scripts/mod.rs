@@ -5,6 +5,7 @@ pub mod catalog;
 mod codings;
 mod families;
 mod faulty;
+mod frames;
 mod held;
 mod hostile;
 mod list;
@@ -24,16 +25,27 @@ use super::tape::Pace;
 use catalog::Entry;
 
 /// The script for `ask` by the model of this name, in the API of the ask; `None` for a name that is
-/// not in [`names`]. A script that the API cannot say is a refusal by status 400.
+/// not in [`names`]. A script that the API cannot say is a refusal by status 400, one that needs
+/// HTTP/2 and is asked for over HTTP/1.1 by status 505.
 ///
 /// Where no stream is asked for, a streamed script becomes one body with the same output at the
 /// time the stream would have ended; one that fails becomes an error, a broken body, or silence.
 pub fn script(name: &str, ask: &Ask) -> Option<Script> {
     let entry = catalog::entries().find(|entry| entry.name == name)?;
-    if entry.dialects.contains(&ask.dialect) {
-        return Some((entry.make)(ask));
+    if !entry.dialects.contains(&ask.dialect) {
+        return Some(elsewhere(entry, ask));
     }
-    Some(elsewhere(entry, ask))
+    if entry.http2 && !ask.http2 {
+        return Some(needs_http2(entry, ask));
+    }
+    Some((entry.make)(ask))
+}
+
+fn needs_http2(entry: &Entry, ask: &Ask) -> Script {
+    let name = entry.name;
+    let message = format!("the script {name} needs HTTP/2, and this request came over HTTP/1.1");
+    let code = Some("script_of_http2");
+    replies::refusal(ask.dialect, 505, &message, "invalid_request_error", code)
 }
 
 fn elsewhere(entry: &Entry, ask: &Ask) -> Script {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 mod faults;
+mod frames;
 mod heard;
 mod voices;
 mod whole;
@@ -348,6 +349,7 @@ fn every_script_is_well_formed_at_any_length() {
                 let ask = |stream| Ask {
                     dialect,
                     stream,
+                    http2: entry.http2,
                     ..asked(tokens)
                 };
                 well_formed(name, &made(name, &ask(true)));

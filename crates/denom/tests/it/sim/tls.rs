@@ -16,6 +16,15 @@ use super::{PATIENCE, stream};
 type Secured = StreamOwned<ClientConnection, TcpStream>;
 
 fn server(certificate: Certificate, close_notify: bool) -> (Running, Secured) {
+    server_offered(&[], certificate, close_notify)
+}
+
+/// The same for a client that offers these protocols.
+fn server_offered(
+    protocols: &[&str],
+    certificate: Certificate,
+    close_notify: bool,
+) -> (Running, Secured) {
     let tls = Tls::new(certificate, close_notify).expect("a certificate");
     let mut roots = RootCertStore::empty();
     let root = CertificateDer::from_pem_slice(tls.pem().as_bytes()).expect("it is PEM");
@@ -26,11 +35,15 @@ fn server(certificate: Certificate, close_notify: bool) -> (Running, Secured) {
     };
     let server = Server::start(&config).expect("a free loopback port");
     assert!(server.url().starts_with("https://127.0.0.1:"));
-    let client = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let mut client = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("the provider knows them")
         .with_root_certificates(roots)
         .with_no_client_auth();
+    client.alpn_protocols = protocols
+        .iter()
+        .map(|name| name.as_bytes().into())
+        .collect();
     let name = ServerName::try_from("127.0.0.1").expect("an address is a name");
     let session = ClientConnection::new(Arc::new(client), name).expect("a session");
     let socket = TcpStream::connect(server.addr()).expect("the server listens");
@@ -77,6 +90,31 @@ fn an_end_without_tls_own_end_is_seen() {
     let kind = read.map_err(|error| error.kind());
     assert_eq!(kind, Err(ErrorKind::UnexpectedEof));
     assert!(answer.ends_with(b"data: [DONE]\n\n"));
+}
+
+/// The server takes HTTP/2 where it is offered, and speaks first what it allows.
+#[test]
+fn a_client_that_offers_http2_gets_it() {
+    for (offered, agreed) in [
+        (vec!["h2", "http/1.1"], Some("h2")),
+        (vec!["http/1.1"], Some("http/1.1")),
+        (vec![], None),
+    ] {
+        let (_server, mut secured) = server_offered(&offered, Certificate::Valid, true);
+        if agreed != Some("h2") {
+            let (read, answer) = answered(&mut secured, "normal", 3);
+            assert!(read.is_ok() && answer.ends_with(b"0\r\n\r\n"), "{agreed:?}");
+        } else {
+            let greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+            secured.write_all(greeting).expect("the server reads");
+            let mut head = [0; 15];
+            secured.read_exact(&mut head).expect("settings");
+            // At most one stream at a time.
+            assert_eq!((head[3], &head[9..]), (4, &[0, 3, 0, 0, 0, 1][..]));
+        }
+        let chosen = secured.conn.alpn_protocol();
+        assert_eq!(chosen, agreed.map(str::as_bytes));
+    }
 }
 
 #[test]

@@ -377,6 +377,7 @@ fn the_catalog_counts_what_is_delivered() {
                     dialect,
                     max_tokens: Some(asked),
                     legacy_max_tokens: true,
+                    http2: entry.http2,
                     ..Ask::of(entry.name)
                 };
                 let script = made(entry.name, &ask);
