@@ -403,3 +403,32 @@ fn a_baseline_without_a_median_gives_no_share() {
     assert_eq!(share["value"], Value::Null);
     assert_eq!(share["withheld"]["code"], "baseline_withheld");
 }
+
+#[test]
+fn row_36_what_requests_waited_for_a_stream_stands_apart_from_their_times() {
+    // The second stream's requests waited 248 ms each before they were sent.
+    let level = report(&altered(7, |trace| {
+        let waited = if trace.stream == 1 { 248 } else { 0 };
+        trace.connection.h2_wait = Some(Length::from_millis(waited));
+    }));
+    let connection = &level["connection"];
+    assert_eq!(connection["h2_wait"]["n"], 12);
+    assert_eq!(connection["h2_wait"]["min"], 0.0);
+    assert_eq!(connection["h2_wait"]["max"], 0.248);
+    assert_eq!(level["latency"]["ttft"]["max"], 0.1);
+    assert_eq!(connection["ttft_with_h2_wait"]["min"], 0.1);
+    assert_eq!(connection["ttft_with_h2_wait"]["max"], 0.348);
+    let warnings = level["warnings"].as_array().expect("a list");
+    let waited = warnings.iter().find(|warning| warning["code"] == "h2_wait");
+    let text = waited.expect("a warning")["text"].as_str().expect("text");
+    assert!(text.starts_with("6 requests waited"), "{text}");
+}
+
+#[test]
+fn over_http_1_nothing_waits_for_a_stream() {
+    let level = report(&run(7, |_| ()));
+    for figure in ["h2_wait", "ttft_with_h2_wait", "http2"] {
+        let withheld = &level["connection"][figure]["withheld"]["code"];
+        assert_eq!(withheld, "not_observed", "{figure}");
+    }
+}

@@ -156,6 +156,11 @@ impl Stream {
         if trace.connection.reused || self.shared.closes.load(Relaxed) || self.work.is_all_taken() {
             return;
         }
+        // Behind an answer that ended otherwise the connection was closed from here.
+        use trace::Transport::{Closed, Complete};
+        if !matches!(trace.transport, Complete | Closed) {
+            return;
+        }
         if let Some(connection) = self.connection.as_mut() {
             wait_for_close(&self.shared, connection).await;
         }

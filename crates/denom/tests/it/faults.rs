@@ -197,8 +197,13 @@ fn every_script_is_judged_as_the_catalogue_says_in_virtual_time() {
 }
 
 /// One request over a socket to a script in an API, as a user would make it.
-fn on_socket(server: &Running, folder: &Folder, entry: &Entry, dialect: Dialect) -> Vec<String> {
-    let name = format!("{}-{}", entry.name, dialect.name());
+fn on_socket(
+    server: &Running,
+    folder: &Folder,
+    (entry, dialect): (&Entry, Dialect),
+    http: &str,
+) -> Vec<String> {
+    let name = format!("{}-{}-{http}", entry.name, dialect.name());
     let file = folder.file(&format!("{name}.denom.jsonl"));
     let url = format!("{}{}", server.url(), path(dialect, entry.name));
     let run = denom(&[
@@ -206,6 +211,8 @@ fn on_socket(server: &Running, folder: &Folder, entry: &Entry, dialect: Dialect)
         &url,
         "--api",
         api(dialect).name(),
+        "--http",
+        http,
         "-m",
         entry.name,
         "-c",
@@ -295,12 +302,21 @@ fn denom(arguments: &[&str]) -> std::process::Output {
 
 #[test]
 fn every_script_is_judged_as_the_catalogue_says_over_a_socket() {
+    all_on_sockets("1.1", Entry::over_http1);
+}
+
+#[test]
+fn every_script_is_judged_as_the_catalogue_says_over_http_2() {
+    all_on_sockets("2", |entry| *entry);
+}
+
+/// Each script in one of its APIs, another one for each: all pairs are tried in virtual time.
+fn all_on_sockets(http: &str, expected: impl Fn(&Entry) -> Entry) {
     let server = Server::start(&Config::default()).expect("the server starts");
-    let folder = Folder::new("faults");
-    // Each script in one of its APIs, another one for each: all pairs are tried in virtual time.
+    let folder = Folder::new(&format!("faults-{http}"));
     let pairs = entries().enumerate().map(|(n, entry)| {
         let dialect = entry.dialects[n % entry.dialects.len()];
-        (entry.over_http1(), dialect)
+        (expected(entry), dialect)
     });
     let left: Mutex<VecDeque<_>> = Mutex::new(pairs.collect());
     let wrong = Mutex::new(Vec::new());
@@ -310,7 +326,7 @@ fn every_script_is_judged_as_the_catalogue_says_over_a_socket() {
                 loop {
                     let next = left.lock().expect("no panic").pop_front();
                     let Some((entry, dialect)) = next else { break };
-                    let found = on_socket(&server, &folder, &entry, dialect);
+                    let found = on_socket(&server, &folder, (&entry, dialect), http);
                     let place = format!("{} in {}", entry.name, dialect.name());
                     let found = found.into_iter().map(|text| format!("{place}: {text}"));
                     wrong.lock().expect("no panic").extend(found);

@@ -442,6 +442,9 @@ pub fn failure_text(request: &Judged) -> String {
             Transport::Broken { text } | Transport::Limit { text } | Transport::NoResponse { text },
         ) => text.clone(),
         (_, _, Transport::NoConnection { text, .. }) => text.clone(),
+        (_, _, Transport::Stale) => {
+            "the server was closing the connection as the request was sent on it".into()
+        }
         (_, _, Transport::Timeout { phase }) => {
             format!("in phase {}", crate::rows::phase_name(*phase))
         }

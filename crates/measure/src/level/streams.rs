@@ -460,12 +460,7 @@ pub(super) fn late_burst(scene: &Scene<'_>) -> LateBurst {
     let waits = late
         .iter()
         .filter_map(|request| request.trace.first_content?.since(request.trace.sent?));
-    let ttft = Dist::of_lengths(
-        "ttft",
-        waits,
-        0,
-        scene.basis(Rule::SentToFirstContent, n),
-    );
+    let ttft = Dist::of_lengths("ttft", waits, 0, scene.basis(Rule::SentToFirstContent, n));
     match n {
         0 => LateBurst {
             n,

@@ -162,7 +162,7 @@ async fn each_piece_has_the_stamp_of_its_read_and_a_connection_carries_one_strea
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_request_waits_for_a_stream_is_told_and_not_part_of_its_times() {
+async fn row_36_what_a_request_waits_for_a_stream_is_told_and_not_part_of_its_times() {
     let (connection, mut server) = greeted(&settings(0)).await;
     let mut connection = connection.expect("a connection");
     let (exchanged, seen) = exchange(&mut connection, &mut server, async |server| {
@@ -184,7 +184,7 @@ async fn what_a_request_waits_for_a_stream_is_told_and_not_part_of_its_times() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_goaway_below_the_stream_is_stale_and_one_above_it_ends_nothing() {
+async fn row_36_a_goaway_below_the_stream_is_stale_and_one_above_it_ends_nothing() {
     let (exchanged, _) = answered(|_| goaway(0, 0)).await;
     let error = exchanged.end.expect_err("no answer");
     assert_eq!(
@@ -198,7 +198,7 @@ async fn a_goaway_below_the_stream_is_stale_and_one_above_it_ends_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_refused_or_broken_has_its_name() {
+async fn row_36_a_stream_refused_or_broken_has_its_name() {
     let (exchanged, _) = answered(|stream| reset(stream, 7)).await;
     let error = exchanged.end.expect_err("no answer");
     assert_eq!((error.stale, error.fault), (false, RequestFault::Refused));
