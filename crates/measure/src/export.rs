@@ -150,11 +150,7 @@ fn gaps(ok: &[&Judged]) -> Vec<f64> {
     };
     let mut found = Vec::new();
     for request in ok {
-        let single = request
-            .arrivals
-            .iter()
-            .filter(one)
-            .count();
+        let single = request.arrivals.iter().filter(one).count();
         let mostly = single * 10 >= request.arrivals.len() * 9;
         if request.shape != Some(Shape::Streamed) || !mostly || !is_streamed(request) {
             continue;

@@ -483,7 +483,10 @@ impl Dist {
         if let Some(why) = &self.withheld {
             return none(why.clone());
         }
-        let found = Quantile::ALL.iter().zip(self.at).find(|(one, _)| **one == q);
+        let found = Quantile::ALL
+            .iter()
+            .zip(self.at)
+            .find(|(one, _)| **one == q);
         let n = self.n();
         let needs = |needed: u64| {
             let text = format!("{} of n {n}: needs {needed}", q.name());

@@ -140,8 +140,7 @@ fn row(request: &Judged, load: Load) -> Row {
         ttft_s: from_sent(trace.first_content).filter(|_| supports),
         first_content_seen_s: from_sent(trace.first_content),
         first_answer_s: from_sent(trace.first_answer).filter(|_| supports),
-        content_s: (!request.arrivals.is_empty())
-            .then(|| request.arrivals.span().as_secs_f64()),
+        content_s: (!request.arrivals.is_empty()).then(|| request.arrivals.span().as_secs_f64()),
         gap_max_s: seconds(request.arrivals.gaps().max()).filter(|_| supports),
         chunks: request.arrivals.chunks(),
         arrivals: request.arrivals.len() as u64,

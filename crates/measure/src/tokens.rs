@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::count::Count;
 use crate::arrival::Arrival;
+use crate::count::Count;
 use crate::trace::{Finish, Trace, Usage};
 
 /// Where a count of tokens came from.

@@ -44,10 +44,7 @@ pub(super) fn figures(scene: &Scene<'_>) -> EndToEndOnly {
         .iter()
         .filter(|request| is_only_short(request))
         .collect();
-    let longest = short
-        .iter()
-        .map(|request| request.arrivals.span())
-        .max();
+    let longest = short.iter().map(|request| request.arrivals.span()).max();
     EndToEndOnly {
         n: all.len() as u64,
         whole: count(&all, |request| request.shape == Some(Shape::Whole)),

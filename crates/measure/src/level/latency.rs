@@ -137,9 +137,7 @@ pub(super) fn figures(scene: &Scene<'_>) -> Latency {
 }
 
 fn arrival_gap(scene: &Scene<'_>, why: Option<Withheld>, selected: bool) -> Dist {
-    let all = scene
-        .streamed()
-        .flat_map(|request| request.arrivals.gaps());
+    let all = scene.streamed().flat_map(|request| request.arrivals.gaps());
     let basis = scene.basis(Rule::BetweenArrivals, scene.streamed().count() as u64);
     let dist = Dist::of_lengths("arrival_gap", all, 0, basis).mark_selected(selected);
     why.map_or(dist.clone(), |why| dist.withhold(why))
