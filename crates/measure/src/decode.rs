@@ -15,6 +15,9 @@ use crate::trace::{Body, Oddity, Read, ServerError, Trace, Transport};
 const WHOLE_LIMIT: usize = 16 << 20;
 /// Most bytes of a whole stream.
 const STREAM_LIMIT: u64 = 256 << 20;
+/// Reads that room is made for at once, where as many tokens were asked for: lists of a thousand
+/// streams that double in step leave holes in memory as large as themselves.
+const READS_AHEAD: u64 = 1_024;
 /// Most reads with content of one stream.
 const READS_LIMIT: usize = 1_000_000;
 /// Most bytes of text kept, where text is kept.
@@ -397,6 +400,10 @@ impl Reading {
         if let Some((_, read)) = self.current.take()
             && read.chunks > 0
         {
+            if self.trace.reads.is_empty() {
+                let ahead = self.trace.asked_output.unwrap_or(0).min(READS_AHEAD);
+                self.trace.reads.reserve_exact(ahead as usize);
+            }
             self.trace.reads.push(read);
             if self.trace.reads.len() >= READS_LIMIT {
                 self.over("more than 1,000,000 reads brought content");

@@ -14,6 +14,10 @@ use crate::time::{Instant, Length};
 pub struct Arrivals {
     packed: Box<[u8]>,
     len: usize,
+    chunks: u64,
+    chars: u64,
+    tokens: Option<Count<Token>>,
+    ends: Option<(Instant, Instant)>,
 }
 
 /// Its lag has a lower end.
@@ -154,9 +158,14 @@ impl Arrivals {
             }
             (at, before) = (arrival.at.nanos(), brought);
         }
+        let ends = arrivals.first().zip(arrivals.last());
         Arrivals {
             packed: packed.into_boxed_slice(),
             len: arrivals.len(),
+            chunks: arrivals.iter().map(|arrival| arrival.chunks).sum(),
+            chars: arrivals.iter().map(|arrival| arrival.chars).sum(),
+            tokens: arrivals.iter().map(|arrival| arrival.tokens).sum(),
+            ends: ends.map(|(first, last)| (first.at, last.at)),
         }
     }
 
@@ -194,21 +203,28 @@ impl Arrivals {
 
     /// Time from the first to the last of them.
     pub fn span(&self) -> Length {
-        let first = self.iter().next();
-        let ends = first.zip(self.iter().last());
-        ends.map_or(Length::ZERO, |(first, last)| {
-            last.at.since_or_zero(first.at)
-        })
+        self.ends
+            .map_or(Length::ZERO, |(first, last)| last.since_or_zero(first))
+    }
+
+    /// The stamps of the first and of the last of them.
+    pub fn ends(&self) -> Option<(Instant, Instant)> {
+        self.ends
     }
 
     /// Their chunks.
     pub fn chunks(&self) -> u64 {
-        self.iter().map(|arrival| arrival.chunks).sum()
+        self.chunks
     }
 
     /// Their characters.
     pub fn chars(&self) -> u64 {
-        self.iter().map(|arrival| arrival.chars).sum()
+        self.chars
+    }
+
+    /// Their tokens, where those of each are known.
+    pub fn tokens(&self) -> Option<Count<Token>> {
+        self.tokens
     }
 }
 
@@ -271,8 +287,13 @@ mod tests {
         prop_oneof![4 => 0..4_u64, 2 => 0..100_000_000_u64, 1 => any::<u64>(), 1 => Just(u64::MAX)]
     }
 
+    fn count() -> impl Strategy<Value = u64> {
+        prop_oneof![4 => 0..4_u64, 1 => 0..=u64::from(u32::MAX)]
+    }
+
     fn arrival() -> impl Strategy<Value = Arrival> {
-        let counts = (number(), number(), number(), number(), number());
+        // Sums over a request's arrivals are those of 32-bit counts.
+        let counts = (count(), count(), count(), count(), count());
         let maybe = || proptest::option::of(number());
         let plain = any::<bool>();
         let rest = (maybe(), maybe(), maybe(), number(), any::<bool>());
@@ -316,6 +337,9 @@ mod tests {
             let pairs: Vec<_> = all.windows(2).map(|pair| (pair[0], pair[1])).collect();
             prop_assert_eq!(packed.pairs().collect::<Vec<_>>(), pairs);
             prop_assert_eq!(packed.span(), crate::arrival::span(&all));
+            let tokens = all.iter().map(|arrival| arrival.tokens).sum::<Option<Count<Token>>>();
+            prop_assert_eq!(packed.tokens(), tokens);
+            prop_assert_eq!(packed.chunks(), all.iter().map(|arrival| arrival.chunks).sum::<u64>());
         }
     }
 

@@ -393,9 +393,8 @@ fn generation(request: &Request) -> Option<f64> {
             found.interval.length().nanos(),
         ));
     }
-    let arrivals = &request.judged.arrivals;
-    let (first, last) = (arrivals.iter().next()?, arrivals.iter().last()?);
-    let interval = last.at.since(first.at).filter(|span| !span.is_zero())?;
+    let (first, last) = request.judged.arrivals.ends()?;
+    let interval = last.since(first).filter(|span| !span.is_zero())?;
     let all = Count::<Token>::whole(request.output?);
     let chunks = request.chunks.filter(|chunks| *chunks > 1)?;
     let after = all.share(chunks - 1, chunks)?;

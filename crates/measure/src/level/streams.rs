@@ -16,7 +16,7 @@ use crate::tokens::Source;
 use crate::window;
 
 /// Arrivals below which a generation rate carries its range.
-const FEW_ARRIVALS: usize = 10;
+const FEW_ARRIVALS: u64 = 10;
 
 /// The rates of one stream.
 #[derive(Debug, Clone, Serialize)]
@@ -66,20 +66,22 @@ pub(crate) fn generated<U: OfArrival>(request: &Judged) -> Option<Generated<U>> 
     }
     let answers_only = request.trace.reasoning_summary;
     let counts = |arrival: &Arrival| !answers_only || arrival.answer_chunks > 0;
-    let arrivals = || request.arrivals.iter().filter(counts);
-    let (first, last) = (arrivals().next()?, arrivals().last()?);
+    let mut arrivals = request.arrivals.iter().filter(counts);
+    let first = arrivals.next()?;
+    let in_first = U::of(&first)?;
+    let (mut last, mut all, mut n) = (first.at, in_first, 1);
+    for arrival in arrivals {
+        (last, n) = (arrival.at, n + 1);
+        all += U::of(&arrival)?;
+    }
     let rule = if answers_only {
         Rule::FirstAnswerToLastContent
     } else {
         Rule::FirstToLastContent
     };
-    let interval = Interval::between(first.at, last.at, rule)?;
-    let all = arrivals()
-        .map(|arrival| U::of(&arrival))
-        .sum::<Option<Count<U>>>()?;
-    let in_first = U::of(&first)?;
+    let interval = Interval::between(first.at, last, rule)?;
     let count = all.less(in_first)?;
-    let uncertain = request.tokens.apportioned || arrivals().count() < FEW_ARRIVALS;
+    let uncertain = request.tokens.apportioned || n < FEW_ARRIVALS;
     let range = (uncertain && U::NAME == Token::NAME).then(|| {
         let one = all.less(Count::whole(1)).unwrap_or(Count::ZERO);
         let twice = all.less(in_first + in_first).unwrap_or(Count::ZERO);
@@ -112,11 +114,7 @@ pub(crate) fn e2e_rate<U: OfArrival>(
     request: &Judged,
     load: Load,
 ) -> Option<Rate<U, basis::PerStream, EndToEnd>> {
-    let all = request
-        .arrivals
-        .iter()
-        .map(|arrival| U::of(&arrival))
-        .sum::<Option<Count<U>>>()?;
+    let all = U::of_all(&request.arrivals)?;
     Some(Rate::new(all, of_one(flight(request)?, load)))
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Counted, Scene};
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Arrivals};
 use crate::basis::{self, Basis, Population};
 use crate::count::{Chunk, Count, InputToken, Request, Token, Unit};
 use crate::figure::{Figure, Withheld};
@@ -27,17 +27,27 @@ pub struct System {
 pub(crate) trait OfArrival: Unit {
     /// How many an arrival brought; `None` where that is not known.
     fn of(arrival: &Arrival) -> Option<Count<Self>>;
+    /// How many all arrivals of a request brought.
+    fn of_all(arrivals: &Arrivals) -> Option<Count<Self>>;
 }
 
 impl OfArrival for Token {
     fn of(arrival: &Arrival) -> Option<Count<Token>> {
         arrival.tokens
     }
+
+    fn of_all(arrivals: &Arrivals) -> Option<Count<Token>> {
+        arrivals.tokens()
+    }
 }
 
 impl OfArrival for Chunk {
     fn of(arrival: &Arrival) -> Option<Count<Chunk>> {
         Some(Count::whole(arrival.chunks))
+    }
+
+    fn of_all(arrivals: &Arrivals) -> Option<Count<Chunk>> {
+        Some(Count::whole(arrivals.chunks()))
     }
 }
 
@@ -69,12 +79,6 @@ pub(crate) fn output(scene: &Scene<'_>, window: &Window) -> Output {
 /// Tokens inside the window. A request whose own total is not known takes the level's tokens per
 /// character; `None` where more than a tenth would come from such.
 fn tokens_inside(scene: &Scene<'_>, window: &Window) -> Option<Count<Token>> {
-    let known = |request: &&Judged| {
-        request
-            .arrivals
-            .iter()
-            .all(|arrival| arrival.tokens.is_some())
-    };
     let (mut counted, mut chars_inside) = (Count::ZERO, 0);
     let (mut level_tokens, mut level_chars) = (Count::<Token>::ZERO, 0);
     for request in &scene.level.requests {
@@ -82,11 +86,10 @@ fn tokens_inside(scene: &Scene<'_>, window: &Window) -> Option<Count<Token>> {
             .arrivals
             .iter()
             .filter(|arrival| window.holds(arrival.at));
-        if known(&request) {
+        if let Some(all) = request.arrivals.tokens() {
             counted += inside.filter_map(|a| Token::of(&a)).sum();
             if request.outcome == Outcome::Ok {
-                let all = request.arrivals.iter();
-                level_tokens += all.filter_map(|a| Token::of(&a)).sum();
+                level_tokens += all;
                 level_chars += request.arrivals.chars();
             }
         } else {
