@@ -80,8 +80,10 @@ pub fn said(heads: &[Head], samples: &[Sample]) -> Vec<Said> {
         }));
     };
     let http = commonest(heads.iter().map(|head| Some(head.http.as_str())));
-    let version = http.as_deref().map_or("", version);
-    say("HTTP version", http, version);
+    let said_version = http.as_deref().map_or("", version);
+    // There a frame ends a body, and no header has to say how.
+    let has_streams = http.as_deref() == Some("2");
+    say("HTTP version", http, said_version);
     let of = |name: &'static str| commonest(heads.iter().map(move |head| head.get(name)));
     let encoding = of("content-encoding");
     let coded = encoding.as_deref().map_or("", coding);
@@ -97,7 +99,8 @@ pub fn said(heads: &[Head], samples: &[Sample]) -> Vec<Said> {
         length,
         "the length was known before the body was sent, so something had the whole of it",
     );
-    if of("transfer-encoding").is_none() && of("content-length").is_none() && !heads.is_empty() {
+    let unframed = of("transfer-encoding").is_none() && of("content-length").is_none();
+    if unframed && !has_streams && !heads.is_empty() {
         say(
             "body ends",
             Some("with the connection".into()),
@@ -370,3 +373,27 @@ const BY_TIME: [Change; 4] = [
         set: "TCP_NODELAY on its sockets; one token a step (vLLM --num-scheduler-steps 1, SGLang --stream-interval 1)",
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said_of(http: &str, headers: &[(&str, &str)]) -> Vec<&'static str> {
+        let given = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let head = Head {
+            http: http.to_owned(),
+            headers: headers.iter().map(given).collect(),
+            reasoning_inside: false,
+        };
+        let said = said(&[head], &[]);
+        said.iter().map(|said| said.what).collect()
+    }
+
+    #[test]
+    fn a_body_of_http_2_needs_no_header_to_end() {
+        let ends = |http, headers: &[(&str, &str)]| said_of(http, headers).contains(&"body ends");
+        assert!(ends("1.0", &[]));
+        assert!(!ends("1.1", &[("transfer-encoding", "chunked")]));
+        assert!(!ends("2", &[]));
+    }
+}
