@@ -259,20 +259,23 @@ async fn check(chunks: &[Chunk], tls: bool, mode: StampMode) {
     check_stamps(&seen, &counts, mode, piece_of);
 }
 
-/// With the kernel's stamps, every read has one, and none is older than the write it is of.
+/// With the kernel's stamps nearly every read has one (on a busy machine the two clocks now and then
+/// cannot be read closely enough together, and then the read says that it has none), and no stamp is
+/// older than the write it is of.
 fn check_stamps(seen: &Seen, counts: &Counts, mode: StampMode, piece_of: impl Fn(usize) -> usize) {
-    let kernel = cfg!(target_os = "linux") && mode == StampMode::Kernel;
-    let source = if kernel {
-        StampSource::Kernel
+    let by_kernel = |(stamp, _): &&(Stamp, Vec<u8>)| stamp.source == StampSource::Kernel;
+    let kernel = seen.data.iter().filter(by_kernel).count();
+    if cfg!(target_os = "linux") && mode == StampMode::Kernel {
+        let all = seen.data.len();
+        assert!(kernel * 10 >= all * 9, "{kernel} of {all} are the kernel's");
     } else {
-        StampSource::Read
-    };
+        assert_eq!(kernel, 0);
+    }
     // The clocks' conversion is good to well below this, whatever else the machine does.
     let doubt = Length::from_millis(1);
     let reads = stamped_by(seen, counts);
     let mut reads = reads.iter();
     for (stamp, data) in &seen.data {
-        assert_eq!(stamp.source, source);
         let read = reads.nth(data.len() - 1).expect("one for each byte");
         let (written, _) = counts.pieces[piece_of(*read)];
         assert!(stamp.at + doubt >= written, "{stamp:?} before {written:?}");
