@@ -286,7 +286,7 @@ pub fn judge(mut trace: Trace, guards: &Guards, sentinel: bool) -> Judged {
         _ => (None, Vec::new()),
     };
     let tokens = tokens::count(&trace, &mut arrivals, outcome == Outcome::Ok);
-    mark_client_bundles(&mut arrivals);
+    mark_client_bundles(&mut arrivals, guards.min_interval);
     // Arrivals say all that reads did: a long run must not hold both.
     trace.reads = Vec::new();
     let mut judged = Judged {
@@ -402,22 +402,35 @@ fn has_burst(arrivals: &[Arrival]) -> bool {
 }
 
 /// An arrival of several chunks may be the client's own bundle where the upper end of the lag
-/// exceeds 1 ms and half the median gap.
-fn mark_client_bundles(arrivals: &mut [Arrival]) {
+/// exceeds 1 ms and half the median gap. An answer that had all come within `min_interval`, however
+/// late it was read, supports no stream figure with or without that, so nothing of it is marked.
+fn mark_client_bundles(arrivals: &mut [Arrival], min_interval: Length) {
+    if most_spread(arrivals) < min_interval {
+        return;
+    }
     let gaps = arrivals
         .windows(2)
         .map(|pair| pair[1].at.since_or_zero(pair[0].at));
-    let mut all: Vec<_> = gaps.collect();
-    if all.is_empty() {
-        return;
-    }
-    let middle = (all.len() - 1) / 2;
-    let median = *all.select_nth_unstable(middle).1;
+    let mut all: Vec<Length> = gaps.collect();
+    let middle = all.len().saturating_sub(1) / 2;
+    let median = match all.is_empty() {
+        true => Length::ZERO,
+        false => *all.select_nth_unstable(middle).1,
+    };
     for arrival in arrivals {
         let lag = arrival.lag_high;
         arrival.client_bundled =
             arrival.chunks > 1 && lag > BUNDLING_LAG && lag.nanos() > median.nanos() / 2;
     }
+}
+
+/// The longest that lay between the first byte and the last, if the first came as early as it can
+/// have.
+fn most_spread(arrivals: &[Arrival]) -> Length {
+    let waited = arrivals.first().map_or(Length::ZERO, |first| {
+        first.lag_high.less(first.lag_low.unwrap_or(Length::ZERO))
+    });
+    arrival::span(arrivals) + waited
 }
 
 fn flags(judged: &Judged, sentinel: bool) -> Vec<Flag> {

@@ -432,3 +432,47 @@ fn over_http_1_nothing_waits_for_a_stream() {
         assert_eq!(withheld, "not_observed", "{figure}");
     }
 }
+
+/// The answer in reads of four chunks, so long from one to the next, each so late at most.
+fn in_bundles(trace: &mut Trace, step_ms: u64, lag: impl Fn(u64) -> u64) {
+    let first = trace.first_content.expect("it brings content");
+    trace.reads = (0..3)
+        .map(|k| {
+            let mut read = read(first + Length::from_millis(k * step_ms));
+            (read.chunks, read.answer_chunks) = (4, 4);
+            read.lag_high = Length::from_millis(lag(k));
+            read
+        })
+        .collect();
+    trace.last_content = trace.reads.last().map(|read| read.at);
+    trace.end = trace.last_content;
+}
+
+#[test]
+fn a_burst_that_takes_long_to_read_is_the_paths_and_not_the_clients() {
+    // All of it came in 10 ms: the second and third read waited for the first.
+    let burst = report(&altered(7, |trace| in_bundles(trace, 5, |k| 4 * k)));
+    assert_eq!(burst["client"]["bundled_arrivals"], 0);
+    assert_eq!(burst["requests"]["shapes"]["buffered"], 12);
+    assert!(!codes(&burst).contains(&"client_limited"), "{burst}");
+    // The first read was up to 300 ms late: what it brought may have been a stream.
+    let late = report(&altered(7, |trace| in_bundles(trace, 5, |_| 300)));
+    assert_eq!(
+        late["client"]["bundled_arrivals"],
+        late["client"]["arrivals"]
+    );
+    assert!(codes(&late).contains(&"client_limited"), "{late}");
+}
+
+#[test]
+fn a_stream_read_in_one_piece_by_a_client_that_slept_is_the_clients_bundle() {
+    let level = report(&altered(7, |trace| {
+        in_bundles(trace, 5, |_| 800);
+        trace.reads.truncate(1);
+    }));
+    assert_eq!(
+        level["client"]["bundled_arrivals"],
+        level["client"]["arrivals"]
+    );
+    assert!(codes(&level).contains(&"client_limited"), "{level}");
+}
