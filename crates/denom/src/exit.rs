@@ -94,3 +94,17 @@ pub fn end(result: Result<u8, Failure>) -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_endings_the_worst_is_no_matter_of_its_number() {
+        use Ending::{ClientLimited, Done, Interrupted, Invalid, NoResult};
+        let mut all = [NoResult, Interrupted, Done, ClientLimited, Invalid];
+        all.sort_unstable();
+        let from_the_worst: Vec<u8> = all.into_iter().rev().map(code).collect();
+        assert_eq!(from_the_worst, [130, 5, 3, 4, 0]);
+    }
+}

@@ -2,7 +2,7 @@
 
 use measure::prompt::Lengths;
 use measure::record::Run;
-use measure::report::{self, Report};
+use measure::report::{self, Ending, Report};
 
 use super::progress::Progress;
 use super::run::{measure, out, style};
@@ -58,12 +58,12 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
     let server = Server::start(&Sim::default())
         .map_err(|error| Failure::local(format!("the embedded server cannot start: {error}")))?;
     let mut reports = Vec::new();
-    let mut worst = exit::DONE;
+    let mut worst = Ending::Done;
     for scene in &SCENES {
         let run = scene.measure(&server, args.quiet)?;
         let mut report = report::build(&run, run.header.guards());
         report.run.endpoint_gone = true;
-        worst = worst.max(exit::code(report.ending()));
+        worst = worst.max(report.ending());
         let interrupted = report.run.interrupted;
         reports.push((scene, report));
         if interrupted {
@@ -71,7 +71,7 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
         }
     }
     out(&page(&reports, args.format))?;
-    Ok(worst)
+    Ok(exit::code(worst))
 }
 
 impl Scene {

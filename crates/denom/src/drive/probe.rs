@@ -233,11 +233,18 @@ impl Table<'_> {
             return;
         };
         let mut issued = 0;
+        let mut notes = Vec::new();
         for side in &self.sides {
             issued += side.end(self.going.ending);
+            // What befell the machine is known to each side, and is said once.
             for note in side.shared.notes() {
-                side.shared.recorder.record(Line::Note(note));
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
             }
+        }
+        for note in notes {
+            first.shared.recorder.record(Line::Note(note));
         }
         first.shared.recorder.record(Line::Footer(Footer {
             issued,

@@ -14,11 +14,11 @@ use measure::time::Length;
 use measure::trace::{self, Trace};
 
 use super::super::books::Books;
-use super::super::request;
+use super::super::{note, request};
 use super::super::shared::{Job, Shared};
 use super::super::sink::Taker;
 use super::Route;
-use crate::clock::{self, Clock, RunClock};
+use crate::clock::{self, Clock, ClockWatch, RunClock};
 use crate::net::connect::connect;
 use crate::net::{ConnectError, Connection, Sink, Wake};
 use crate::recorder::Recorder;
@@ -43,11 +43,15 @@ pub(super) struct Side {
     fresh: trace::Connection,
     began: measure::time::Instant,
     cpu: Option<Length>,
+    watch: ClockWatch,
+    clock_steps: u32,
+    suspends: u32,
 }
 
 impl Side {
     pub(super) fn new(route: Route, level: u32, recorder: &Recorder, wake: Wake) -> Self {
-        let began = route.job.clock.now();
+        let clock = route.job.clock;
+        let began = clock.now();
         Side {
             shared: Arc::new(Shared::new(route.job, recorder.clone())),
             wake,
@@ -58,6 +62,9 @@ impl Side {
             fresh: trace::Connection::default(),
             began,
             cpu: clock::cpu_time(),
+            watch: ClockWatch::start(clock),
+            clock_steps: 0,
+            suspends: 0,
         }
     }
 
@@ -88,6 +95,7 @@ impl Side {
         trace.planned = trace.sent.unwrap_or(start);
         trace.finish = job.clock.now();
         self.books.end(trace.finish);
+        self.watch_clocks();
         shared.recorder.record(Line::Ended(Box::new(trace.clone())));
         trace
     }
@@ -126,6 +134,24 @@ impl Side {
         exchange(&self.shared, connection, request, trace).await
     }
 
+    /// Looks whether the clocks held since the request before, and says so where they did not: an
+    /// experiment has no verdict on its own times.
+    fn watch_clocks(&mut self) {
+        let Some(jump) = self.watch.check() else {
+            return;
+        };
+        if jump.step_ns.is_some() {
+            self.clock_steps += 1;
+            let text = "the wall clock jumped during the experiment, and kernel stamps count by it: run it again";
+            self.shared.note_once(note("clock_step", text.into()));
+        }
+        if jump.suspended.is_some() {
+            self.suspends += 1;
+            let text = "this machine was suspended during the experiment: run it again";
+            self.shared.note_once(note("suspended", text.into()));
+        }
+    }
+
     /// Writes the side's books; how many requests it issued.
     pub(super) fn end(&self, interrupted: bool) -> u64 {
         let (issued, in_flight) = self.books.totals();
@@ -140,8 +166,8 @@ impl Side {
                 .zip(self.cpu)
                 .map(|(after, before)| after.less(before)),
             wall: at.since_or_zero(self.began),
-            clock_steps: 0,
-            suspends: 0,
+            clock_steps: self.clock_steps,
+            suspends: self.suspends,
             recorder_waits: self.shared.recorder.take_waits(),
             interrupted,
             workers: None,
