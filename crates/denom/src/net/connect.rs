@@ -26,6 +26,7 @@ use super::source::{Plain, Tcp};
 use super::tap::{Gate, Tap};
 use super::target::Target;
 use super::tls;
+use super::unread::Socket;
 use super::wake::Wake;
 use crate::clock::Clock;
 
@@ -171,7 +172,9 @@ pub async fn connect<C: Clock>(
     let tcp = connected.since_or_zero(began);
     let peer = stream.peer_addr().ok();
     let tap = Rc::new(Tap::new(connected));
-    let source = Tcp::new(stream, options.stamp);
+    let socket = Socket::new(stream);
+    socket.watch(&tap);
+    let source = Tcp::new(socket, options.stamp);
     let stream = Stamped::new(source, Rc::clone(&tap), clock.clone(), wake.clone());
     if !target.tls {
         let wire = Box::new(HyperIo::new(stream, Rc::clone(&tap)));

@@ -164,6 +164,7 @@ impl<C: Clock> Connection<C> {
         self.exchanges += 1;
         let deadlines = Deadlines::new(*limits, started);
         let (end, reusable) = self.drive(request, deadlines, sink, cancel).await;
+        self.tap.end();
         if !reusable {
             self.http = None;
         }

@@ -1,7 +1,7 @@
 //! The network: a stamped socket, a connection of our own, and one HTTP/1.1 exchange on it.
 //!
-//! Lower modules know nothing of higher ones: `tap` and `wake` hold what is known of reads, `source`
-//! and `socket` read and stamp, `tls`, `target` and `connect` open, `exchange` drives a request.
+//! Lower modules know nothing of higher ones: `tap` and `wake` hold what is known of reads,
+//! `unread` what waits for one, `source` and `socket` read and stamp, `tls`, `target` and `connect` open, `exchange` drives a request.
 
 pub mod cancel;
 pub mod connect;
@@ -18,6 +18,7 @@ mod socket;
 mod source;
 mod tap;
 mod turns;
+mod unread;
 
 pub use cancel::{Cancel, Canceller};
 pub use connect::{
@@ -27,6 +28,7 @@ pub use exchange::{
     BodyEnd, Break, Exchanged, Progress, RequestError, RequestFault, Sink, Timeouts, Waiting,
 };
 pub use target::Target;
+pub use unread::{Looks, Unread};
 pub use wake::{Wake, Worker};
 
 #[cfg(test)]
