@@ -224,6 +224,12 @@ pub struct Workers {
     pub cpu: Option<Length>,
     /// Time ready to run and without a processor; none where the system does not tell.
     pub waited: Option<Length>,
+    /// The most bytes that one look found unread in sockets with a request on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread_max: Option<u64>,
+    /// The most bytes in sockets that one look found unread, and the next as they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread_stayed_max: Option<u64>,
 }
 
 /// Why requests were held back.

@@ -18,9 +18,10 @@ const SAYS_SO: &[&str] = &[
     "client_limited",
     "stalled",
     "client_stalled",
+    "client_behind",
     "client_starved",
 ];
-/// From the client's start to the theft, in the midst of the streams.
+/// From the client's start until it is stopped, in the midst of the streams.
 const BEFORE: Duration = Duration::from_millis(1_500);
 /// How long it is stopped.
 const STOP: Duration = Duration::from_millis(200);
@@ -99,12 +100,18 @@ impl Stolen {
         };
         let command = Subject::Denom(stamp).command(&task)?;
         let (program, flags) = command.split_first().ok_or("no command")?;
+        // There before the client: a part of a level in which it waits is less than all of it.
+        let hog = (theft == Theft::Hog).then(hog).transpose()?;
         let mut client = process::pinned(CLIENT, program.as_ref())
             .args(flags)
             .stdout(Stdio::null())
             .spawn()?;
-        std::thread::sleep(BEFORE);
-        let hog = steal(theft, &client)?;
+        if theft == Theft::Stop {
+            std::thread::sleep(BEFORE);
+            process::signal(&client, Signal::SIGSTOP)?;
+            std::thread::sleep(STOP);
+            process::signal(&client, Signal::SIGCONT)?;
+        }
         client.wait()?;
         if let Some(mut hog) = hog {
             process::signal(&hog, Signal::SIGKILL)?;
@@ -115,21 +122,10 @@ impl Stolen {
     }
 }
 
-fn steal(theft: Theft, client: &Child) -> Result<Option<Child>, Failed> {
-    match theft {
-        Theft::None => Ok(None),
-        Theft::Stop => {
-            process::signal(client, Signal::SIGSTOP)?;
-            std::thread::sleep(STOP);
-            process::signal(client, Signal::SIGCONT)?;
-            Ok(None)
-        }
-        Theft::Hog => {
-            let own = std::env::current_exe()?;
-            let hog = process::pinned(CLIENT, &own).args(["hog", HOG]).spawn()?;
-            Ok(Some(hog))
-        }
-    }
+/// A busy loop on the client's core.
+fn hog() -> Result<Child, Failed> {
+    let own = std::env::current_exe()?;
+    Ok(process::pinned(CLIENT, &own).args(["hog", HOG]).spawn()?)
 }
 
 fn says_so(records: &Path) -> Result<bool, Failed> {

@@ -7,7 +7,7 @@ use measure::record::Workers;
 use measure::time::{Instant, Length};
 
 use crate::clock::{Clock, RunClock};
-use crate::net::wake;
+use crate::net::{Looks, Unread, wake};
 
 /// From one beat to the next.
 const BEAT: Length = Length::from_millis(10);
@@ -25,6 +25,9 @@ pub(super) struct Heart {
     late: Vec<u64>,
     worst: Length,
     worst_at: Instant,
+    looks: Looks,
+    /// The most that a look found of each, once there was one.
+    unread: Option<Unread>,
 }
 
 impl Heart {
@@ -36,6 +39,8 @@ impl Heart {
             late: vec![0; STEPS],
             worst: Length::ZERO,
             worst_at: clock.now(),
+            looks: Looks::default(),
+            unread: None,
         }))
     }
 
@@ -46,7 +51,15 @@ impl Heart {
             let due = clock.now() + BEAT;
             tokio::time::sleep(BEAT.into()).await;
             let now = clock.now();
-            heart.borrow_mut().note(now.since_or_zero(due), now);
+            let mut heart = heart.borrow_mut();
+            let late = now.since_or_zero(due);
+            heart.note(late, now);
+            let seen = heart.looks.look();
+            heart.note_unread(seen);
+            if late >= BEAT {
+                // What had piled up by then says no more than that the beat was late.
+                heart.looks.forget();
+            }
         }
     }
 
@@ -56,6 +69,15 @@ impl Heart {
         if late > self.worst {
             (self.worst, self.worst_at) = (late, at);
         }
+    }
+
+    fn note_unread(&mut self, seen: Option<Unread>) {
+        let Some(seen) = seen else { return };
+        let most = self.unread.unwrap_or_default();
+        self.unread = Some(Unread {
+            waiting: most.waiting.max(seen.waiting),
+            stayed: most.stayed.max(seen.stayed),
+        });
     }
 
     /// How this worker fared. To be called on its thread.
@@ -68,6 +90,8 @@ impl Heart {
             late_p99: self.p99(),
             cpu: used.map(|((ran, _), (before, _))| ran.less(before)),
             waited: used.map(|((_, waited), (_, before))| waited.less(before)),
+            unread_max: self.unread.map(|unread| unread.waiting),
+            unread_stayed_max: self.unread.map(|unread| unread.stayed),
         }
     }
 
@@ -99,6 +123,8 @@ pub(super) fn worst(all: impl IntoIterator<Item = Workers>) -> Option<Workers> {
             late_p99: one.late_p99.max(other.late_p99),
             cpu: one.cpu.max(other.cpu),
             waited: one.waited.max(other.waited),
+            unread_max: one.unread_max.max(other.unread_max),
+            unread_stayed_max: one.unread_stayed_max.max(other.unread_stayed_max),
         }
     })
 }
@@ -126,6 +152,22 @@ mod tests {
         assert_eq!(all.late_p99, Length::from_micros(3_100));
         assert_eq!(fared(&[40]).late_p99, Length::from_micros(40));
         assert_eq!(fared(&[]).late_p99, Length::ZERO);
+    }
+
+    #[test]
+    fn of_all_looks_the_most_unread_is_kept_and_none_is_not_zero() {
+        let heart = Heart::new(RunClock::start());
+        let mut heart = heart.borrow_mut();
+        heart.note_unread(None);
+        assert_eq!(heart.fared().unread_max, None);
+        let seen = |waiting, stayed| Some(Unread { waiting, stayed });
+        heart.note_unread(seen(900, 0));
+        heart.note_unread(seen(400, 300));
+        let fared = heart.fared();
+        assert_eq!(
+            (fared.unread_max, fared.unread_stayed_max),
+            (Some(900), Some(300))
+        );
     }
 
     #[test]

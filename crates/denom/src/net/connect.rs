@@ -24,6 +24,7 @@ use super::speak::speak;
 use super::tap::Tap;
 use super::target::Target;
 use super::tls;
+use super::unread::Socket;
 use super::wake::Wake;
 use crate::clock::Clock;
 
@@ -170,7 +171,9 @@ pub async fn connect<C: Clock>(
     let tcp = connected.since_or_zero(began);
     let peer = stream.peer_addr().ok();
     let tap = Rc::new(Tap::new(connected));
-    let source = Tcp::new(stream, options.stamp);
+    let socket = Socket::new(stream);
+    socket.watch(&tap);
+    let source = Tcp::new(socket, options.stamp);
     let stream = Stamped::new(source, Rc::clone(&tap), clock.clone(), wake.clone());
     let mut opened = Opened {
         peer,

@@ -176,6 +176,7 @@ impl<C: Clock> Connection<C> {
         let (end, reusable) = self
             .drive(request, deadlines, sink, cancel, &mut held)
             .await;
+        self.tap.end();
         if !reusable {
             self.http = None;
         }

@@ -1,8 +1,8 @@
 //! The network: a stamped socket, a connection of our own, and one HTTP exchange on it.
 //!
-//! Lower modules know nothing of higher ones: `tap` and `wake` hold what is known of reads, `source`
-//! and `socket` read and stamp, `http` speaks either version, `tls`, `target` and `connect` open,
-//! `exchange` drives a request.
+//! Lower modules know nothing of higher ones: `tap` and `wake` hold what is known of reads, `unread`
+//! what waits for one, `source` and `socket` read and stamp, `http` speaks either version, `tls`,
+//! `target` and `connect` open, `exchange` drives a request.
 
 pub mod cancel;
 pub mod connect;
@@ -22,6 +22,7 @@ mod source;
 mod speak;
 mod tap;
 mod turns;
+mod unread;
 
 pub use cancel::{Cancel, Canceller};
 pub use connect::{
@@ -32,6 +33,7 @@ pub use exchange::{
 };
 pub use http::HttpVersion;
 pub use target::Target;
+pub use unread::{Looks, Unread};
 pub use wake::{Wake, Worker};
 
 #[cfg(test)]

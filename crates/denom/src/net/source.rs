@@ -73,7 +73,7 @@ pub(super) use kernel::Tcp;
 
 /// A TCP stream, where there are no kernel stamps to be had.
 #[cfg(not(target_os = "linux"))]
-pub(super) type Tcp = Plain<tokio::net::TcpStream>;
+pub(super) type Tcp = Plain<super::unread::Socket>;
 
 #[cfg(not(target_os = "linux"))]
 impl Tcp {
@@ -81,7 +81,7 @@ impl Tcp {
     pub(super) fn prepare(_socket: &tokio::net::TcpSocket, _mode: StampMode) {}
 
     /// The stream, stamped by clock reads whatever the mode.
-    pub(super) fn new(stream: tokio::net::TcpStream, _mode: StampMode) -> Self {
+    pub(super) fn new(stream: super::unread::Socket, _mode: StampMode) -> Self {
         Plain(stream)
     }
 }
@@ -98,15 +98,16 @@ mod kernel {
         sockopt,
     };
     use tokio::io::{Interest, ReadBuf};
-    use tokio::net::{TcpSocket, TcpStream};
+    use tokio::net::TcpSocket;
 
     use super::{Received, Source, StampMode};
     use crate::clock::Clock;
+    use crate::net::unread::Socket;
 
     /// A TCP stream whose bytes carry the kernel's receive stamps, if they were asked for.
     #[derive(Debug)]
     pub(in crate::net) struct Tcp {
-        stream: TcpStream,
+        stream: Socket,
         /// Room for one stamp; `None` where the clock read is the stamp.
         control: Option<Vec<u8>>,
     }
@@ -123,7 +124,7 @@ mod kernel {
         }
 
         /// A stream whose socket was prepared for the same mode.
-        pub(in crate::net) fn new(stream: TcpStream, mode: StampMode) -> Self {
+        pub(in crate::net) fn new(stream: Socket, mode: StampMode) -> Self {
             let control = (mode == StampMode::Kernel).then(|| cmsg_space!(Timestamps));
             Tcp { stream, control }
         }
@@ -138,13 +139,13 @@ mod kernel {
     }
 
     impl Source for Tcp {
-        type Stream = TcpStream;
+        type Stream = Socket;
 
-        fn stream(&self) -> &TcpStream {
+        fn stream(&self) -> &Socket {
             &self.stream
         }
 
-        fn stream_mut(&mut self) -> &mut TcpStream {
+        fn stream_mut(&mut self) -> &mut Socket {
             &mut self.stream
         }
 

@@ -27,6 +27,7 @@ pub(super) struct Tap {
     gate: Cell<Gate>,
     stamp: Cell<Option<Stamp>>,
     last_look: Cell<Instant>,
+    in_exchange: Cell<bool>,
     reads: Cell<u64>,
     bytes: Cell<u64>,
     writing: Cell<bool>,
@@ -54,6 +55,7 @@ impl Tap {
             gate: Cell::new(Gate::Open),
             stamp: Cell::new(None),
             last_look: Cell::new(opened),
+            in_exchange: Cell::new(false),
             reads: Cell::new(0),
             bytes: Cell::new(0),
             writing: Cell::new(false),
@@ -75,11 +77,22 @@ impl Tap {
         self.gate.set(Gate::Shut);
         self.stamp.set(None);
         self.last_look.set(started);
+        self.in_exchange.set(true);
         self.reads.set(0);
         self.bytes.set(0);
         self.writing.set(false);
         self.sent.set(None);
         self.written.set(None);
+    }
+
+    /// The exchange is over: until the next, nobody wants what comes.
+    pub(super) fn end(&self) {
+        self.in_exchange.set(false);
+    }
+
+    /// The last read of the exchange that is on, or its begin.
+    pub(super) fn reading_since(&self) -> Option<Instant> {
+        self.in_exchange.get().then(|| self.last_look.get())
     }
 
     /// Takes down a read and shuts a gate that was open for one.

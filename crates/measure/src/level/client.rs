@@ -39,6 +39,10 @@ pub struct Client {
     pub busy_share: Option<f64>,
     /// Time that a worker was ready and had no processor, over the level's wall time; the worst.
     pub waited_share: Option<f64>,
+    /// The most bytes that one look at a worker's sockets found unread.
+    pub unread_max: Option<u64>,
+    /// The most bytes in sockets that one look found unread, and the next as they were.
+    pub unread_stayed_max: Option<u64>,
 }
 
 pub(super) fn figures(scene: &Scene<'_>) -> Client {
@@ -108,6 +112,8 @@ pub(super) fn figures(scene: &Scene<'_>) -> Client {
         beat_late_p99: workers.map(|workers| workers.late_p99.as_secs_f64()),
         busy_share: workers.and_then(|workers| of_wall(workers.cpu?)),
         waited_share: workers.and_then(|workers| of_wall(workers.waited?)),
+        unread_max: workers.and_then(|workers| workers.unread_max),
+        unread_stayed_max: workers.and_then(|workers| workers.unread_stayed_max),
     }
 }
 

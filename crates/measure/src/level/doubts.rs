@@ -1,5 +1,5 @@
-//! Owns the doubts about this client's own running: that it stood still, waited for a processor, or
-//! had little of one left.
+//! Owns the doubts about this client's own running: that it stood still, was behind with reading,
+//! waited for a processor, or had little of one left.
 
 use super::{Client, Warning};
 
@@ -28,6 +28,15 @@ pub(super) fn of(client: &Client, warnings: &mut Vec<Warning>) {
                 late * 1e3
             ),
             "was it stopped, or the machine busy? run it again with nothing else on its cores",
+        );
+    }
+    if let Some(bytes) = client.unread_stayed_max.filter(|bytes| *bytes > 0) {
+        doubt(
+            "client_behind",
+            format!(
+                "{bytes} bytes lay unread in sockets of this client from one look to the next, 10 ms or more later: arrivals waited for it"
+            ),
+            "use fewer streams, or give the client more cores",
         );
     }
     if let Some(share) = client.waited_share.filter(|share| *share > WAITED) {

@@ -1,7 +1,8 @@
 //! Owns the edges at which a figure could be made of nothing, or of the wrong requests.
 
 use measure::judge::{Guards, judge};
-use measure::time::Length;
+use measure::record::Workers;
+use measure::time::{Instant, Length};
 use measure::trace::{Finish, Transport};
 use serde_json::Value;
 
@@ -115,4 +116,29 @@ fn only_a_closed_loop_of_one_stream_is_a_baseline() {
     }
     let share = levels(file)[1]["per_stream"]["share_of_baseline"].take();
     assert_eq!(share["withheld"]["code"], "no_baseline");
+}
+
+#[test]
+fn bytes_that_stayed_unread_are_doubted_and_those_that_only_waited_are_not() {
+    let told = |unread_stayed_max| {
+        let mut file = File::new(vec![closed(0, 1, true)]);
+        file.add(0, 0, steady(0, 60_000, 10_000, 10));
+        file.amend(0, |end| {
+            end.workers = Some(Workers {
+                count: 1,
+                late_max: Length::from_millis(2),
+                late_at: Instant::ORIGIN,
+                late_p99: Length::from_millis(2),
+                cpu: None,
+                waited: None,
+                unread_max: Some(900),
+                unread_stayed_max,
+            });
+        });
+        let level = levels(file)[0].take();
+        assert_eq!(level["client"]["unread_max"], 900);
+        let warnings = level["warnings"].as_array().expect("warnings").clone();
+        warnings.iter().any(|w| w["code"] == "client_behind")
+    };
+    assert_eq!([None, Some(0), Some(7)].map(told), [false, false, true]);
 }

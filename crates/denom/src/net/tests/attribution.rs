@@ -30,6 +30,7 @@ use crate::net::source::{Received, Source, Tcp};
 use crate::net::speak;
 use crate::net::tap::Tap;
 use crate::net::target::Target;
+use crate::net::unread::Socket;
 
 /// One read of the client's socket: the clock after it, and all bytes so far.
 type ReadLog = Rc<RefCell<Vec<(Instant, usize)>>>;
@@ -42,13 +43,13 @@ struct Logged {
 }
 
 impl Source for Logged {
-    type Stream = TcpStream;
+    type Stream = Socket;
 
-    fn stream(&self) -> &TcpStream {
+    fn stream(&self) -> &Socket {
         self.inner.stream()
     }
 
-    fn stream_mut(&mut self) -> &mut TcpStream {
+    fn stream_mut(&mut self) -> &mut Socket {
         self.inner.stream_mut()
     }
 
@@ -165,7 +166,7 @@ async fn played(script: &Script, tls: bool, mode: StampMode) -> (Exchanged, Seen
     let mut seen = Seen::content();
     let exchanging = async {
         let stream = connect::open_one(addr, mode).await.expect("a server");
-        let inner = Tcp::new(stream, mode);
+        let inner = Tcp::new(Socket::new(stream), mode);
         let source = Logged {
             inner,
             log: Rc::clone(&log),
