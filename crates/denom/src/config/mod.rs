@@ -108,6 +108,7 @@ impl Config {
             timeout: CONNECT_TIMEOUT,
             tls: self.tls.clone(),
             http: self.http,
+            greeting: self.timeout,
         }
     }
 

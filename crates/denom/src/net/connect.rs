@@ -39,6 +39,8 @@ pub struct ConnectOptions {
     pub tls: Option<Arc<ClientConfig>>,
     /// What is spoken on them.
     pub http: HttpVersion,
+    /// The longest until a server of HTTP/2 begins to speak, once the stream is open.
+    pub greeting: Length,
 }
 
 /// A step on the way to a connection.
@@ -180,17 +182,14 @@ pub async fn connect<C: Clock>(
         tcp,
         ..Opened::default()
     };
-    let left = options.timeout.less(tcp);
+    let language = (options.http, options.greeting);
     if !target.tls {
-        let speaking = speak(stream, options.http, tap, clock, opened);
-        return within(left, Phase::Connect, target, speaking).await;
+        return speak(stream, language, tap, clock, opened).await;
     }
     let shaking = shake_hands(stream, target, options);
-    let stream = within(left, Phase::Tls, target, shaking).await?;
-    let shaken = clock.now().since_or_zero(connected);
-    opened.tls = Some(shaken);
-    let speaking = speak(stream, options.http, tap, clock, opened);
-    within(left.less(shaken), Phase::Connect, target, speaking).await
+    let stream = within(options.timeout.less(tcp), Phase::Tls, target, shaking).await?;
+    opened.tls = Some(clock.now().since_or_zero(connected));
+    speak(stream, language, tap, clock, opened).await
 }
 
 /// A connection over a stream that is already there, in memory for one, stamped by clock reads.
@@ -205,7 +204,8 @@ pub async fn connect_over<C: Clock>(
 ) -> Result<Connection<C>, ConnectError> {
     let tap = Rc::new(Tap::new(clock.now()));
     let stream = Stamped::new(Plain(stream), Rc::clone(&tap), clock.clone(), wake.clone());
-    speak(stream, http, tap, clock, Opened::default()).await
+    let language = (http, Length::from_secs(60));
+    speak(stream, language, tap, clock, Opened::default()).await
 }
 
 /// Waits for a step no longer than `limit`.
@@ -300,6 +300,7 @@ mod tests {
         timeout: Length::from_secs(60),
         tls: None,
         http: HttpVersion::One,
+        greeting: Length::from_secs(60),
     };
 
     fn target(addrs: Vec<SocketAddr>) -> Target {

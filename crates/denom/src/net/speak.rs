@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use hyper::client::conn::http1;
+use measure::time::Length;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 
 use super::connect::{ConnectError, Connection, Http, Opened, Phase};
 use super::h2_io::{Greeting, H2Io, H2Wire};
@@ -26,7 +28,7 @@ const HEADERS_LIMIT: u32 = READ_LIMIT as u32;
 /// Begins to speak HTTP on a stream that is open.
 pub(super) async fn speak<C: Clock, S: AsyncRead + AsyncWrite + Unpin + 'static>(
     stream: S,
-    http: HttpVersion,
+    (http, greeting_limit): (HttpVersion, Length),
     tap: Rc<Tap>,
     clock: &C,
     opened: Opened,
@@ -40,7 +42,14 @@ pub(super) async fn speak<C: Clock, S: AsyncRead + AsyncWrite + Unpin + 'static>
             let greeting = Rc::default();
             let wire = Box::new(H2Io::new(stream, Rc::clone(&tap), Rc::clone(&greeting)));
             let began = clock.now();
-            let http = speak_http2(wire, &greeting, opened.tls.is_some()).await?;
+            let speaking = speak_http2(wire, &greeting, opened.tls.is_some());
+            let spoken_in_time = timeout(greeting_limit.into(), speaking).await;
+            let http = spoken_in_time.unwrap_or_else(|_| {
+                let text = format!(
+                    "the connection is open, and the server did not begin to speak HTTP/2 within {greeting_limit}; leave --http 2 out, or give it longer with --timeout"
+                );
+                Err(ConnectError::failed(Phase::Connect, text))
+            })?;
             let opened = Opened {
                 http2: Some(clock.now().since_or_zero(began)),
                 ..opened
@@ -78,12 +87,17 @@ async fn speak_http2(
     tls: bool,
 ) -> Result<Http, ConnectError> {
     let fail = |error: Option<h2::Error>| {
-        let why = match error {
-            _ if greeting.get().is_http1() => "it answers in HTTP/1.1".to_owned(),
-            Some(error) => error.to_string(),
-            None => "it closed the connection".to_owned(),
+        let text = match error {
+            _ if greeting.get().is_http1() => {
+                "the server does not speak HTTP/2 (it answers in HTTP/1.1); leave --http 2 out"
+                    .to_owned()
+            }
+            Some(error) if !error.is_io() => {
+                format!("the server does not speak HTTP/2 ({error}); leave --http 2 out")
+            }
+            _ => "the server closed the connection before it began to speak HTTP/2, which it may not speak"
+                .to_owned(),
         };
-        let text = format!("the server does not speak HTTP/2 ({why}); leave --http 2 out");
         ConnectError::failed(Phase::Connect, text)
     };
     let (streams, mut driver) = h2::client::Builder::new()

@@ -204,6 +204,7 @@ async fn connected(
             timeout: Length::from_secs(60),
             tls,
             http: HttpVersion::One,
+            greeting: Length::from_secs(60),
         };
         let stream = connect::shake_hands(stream, &target, &options)
             .await

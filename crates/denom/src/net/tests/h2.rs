@@ -238,3 +238,14 @@ async fn a_server_without_http_2_is_told_before_any_request() {
         assert_eq!(error.text.contains("in HTTP/1.1"), first, "{}", error.text);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_begins_to_speak_is_waited_for_so_long_and_no_longer() {
+    let (client, _silent) = tokio::io::duplex(64 * 1024);
+    let (clock, wake) = (VirtualClock::start(), Wake::never());
+    let began = clock.now();
+    let connecting = connect_over(client, HttpVersion::Two, &clock, &wake);
+    let error = connecting.await.map(drop).expect_err("nobody speaks");
+    assert!(error.text.contains("did not begin"), "{}", error.text);
+    assert_eq!(clock.now().since_or_zero(began), Length::from_secs(60));
+}

@@ -106,6 +106,7 @@ async fn open(
         timeout: Length::from_secs(60),
         tls: Some(tls),
         http: HttpVersion::One,
+        greeting: Length::from_secs(60),
     };
     let (clock, wake) = (RunClock::start(), Wake::never());
     let serving = async {
