@@ -99,34 +99,35 @@ pub(super) async fn exchange(
     };
     let gate = first.then_some(&shared.gate);
     let mut taker = Taker {
-        decoder: Decoder::new(options, trace),
         gate,
         pauses: job.pauses.then_some((&shared.holds, job.clock)),
-        moved: None,
+        ..Taker::of(Decoder::new(options, trace))
     };
     let done = connection
         .exchange(request, &job.timeouts, &mut taker, shared.endings.cancel())
         .await;
-    let moved = taker.moved.map(|origin| redirected(&origin, &job.scrub));
-    finish(taker.decoder, &done, moved, shared.endings.is_drain())
+    finish(taker, &done, &job.scrub, shared.endings.is_drain())
 }
 
-/// A redirect as an error of the server: it is never followed, and of its address only the origin
-/// is kept, since keys may stand in the rest.
-pub(super) fn redirected(origin: &str, scrub: &Scrub) -> ServerError {
-    let message = format!("a redirect to {origin}, which is not followed: measure that address");
-    ServerError {
+/// A redirect in words: it is never followed, and of its address only the origin is kept, since keys
+/// may stand in the rest.
+fn redirected(origin: &str) -> String {
+    format!("a redirect to {origin}, which is not followed: measure that address")
+}
+
+/// What an exchange came to.
+pub(super) fn finish(taker: Taker<'_>, done: &Exchanged, scrub: &Scrub, drain: bool) -> Trace {
+    let Taker {
+        decoder,
+        moved,
+        failed,
+        ..
+    } = taker;
+    let said = moved.map(|origin| redirected(&origin)).or(failed);
+    let error = said.map(|text| ServerError {
         code: None,
-        message: clip(&scrub.apply(&message), MESSAGE_LIMIT),
-    }
-}
-
-pub(super) fn finish(
-    decoder: Decoder,
-    done: &Exchanged,
-    moved: Option<ServerError>,
-    drain: bool,
-) -> Trace {
+        message: clip(&scrub.apply(&text), MESSAGE_LIMIT),
+    });
     let at = done.last_stamp.map(|stamp| stamp.at);
     let mut malformed = None;
     let transport = match &done.end {
@@ -172,7 +173,7 @@ pub(super) fn finish(
     };
     let mut trace = decoder.close(transport, at);
     trace.malformed = trace.malformed.or(malformed);
-    trace.error = moved.or(trace.error);
+    trace.error = error.or(trace.error);
     trace.sent = done.sent;
     trace.written = done.written;
     trace.connection.h2_wait = done.h2_wait;

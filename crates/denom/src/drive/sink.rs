@@ -15,6 +15,9 @@ use crate::net::Sink;
 /// The header in which some servers declare their own time to the first token.
 const DECLARED_TTFT: HeaderName = HeaderName::from_static("fireworks-server-time-to-first-token");
 
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+
 /// Gives what arrives to the decoder. The first request's opens the gate for the others.
 pub(super) struct Taker<'a> {
     pub decoder: Decoder,
@@ -23,6 +26,22 @@ pub(super) struct Taker<'a> {
     pub pauses: Option<(&'a Holds, RunClock)>,
     /// The origin that a redirect names.
     pub moved: Option<String>,
+    /// The status of gRPC in the trailers, where it is an error's: what translates from gRPC may
+    /// pass it on behind a body that looks whole.
+    pub failed: Option<String>,
+}
+
+impl Taker<'_> {
+    /// One that gives to `decoder`, and does nothing else.
+    pub(super) fn of(decoder: Decoder) -> Self {
+        Taker {
+            decoder,
+            gate: None,
+            pauses: None,
+            moved: None,
+            failed: None,
+        }
+    }
 }
 
 /// Scheme, host and port of an address; a path alone is on the same server.
@@ -82,11 +101,54 @@ impl Sink for Taker<'_> {
     fn data(&mut self, stamp: Stamp, bytes: &[u8]) -> Progress {
         self.decoder.data(stamp, bytes)
     }
+
+    fn trailers(&mut self, headers: &HeaderMap) {
+        let text = |name: &HeaderName| headers.get(name)?.to_str().ok();
+        let status = text(&GRPC_STATUS).filter(|status| status.trim() != "0");
+        self.failed = status.map(|status| {
+            let said = text(&GRPC_MESSAGE).unwrap_or("no message");
+            format!("the trailers say grpc-status {status}: {said}")
+        });
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderValue;
+    use measure::decode::Options;
+    use measure::time::Instant;
+    use measure::trace::Trace;
+
     use super::*;
+
+    #[test]
+    fn a_status_of_grpc_in_the_trailers_is_an_error_unless_it_is_none() {
+        let failed = |fields: &[(&'static str, &'static str)]| {
+            let options = Options {
+                api: measure::api::Api::OpenaiChat,
+                keep_text: false,
+                scrub: std::sync::Arc::default(),
+            };
+            let trace = Trace::begun(0, 0, 0, false, Instant::ORIGIN);
+            let mut taker = Taker::of(Decoder::new(options, trace));
+            let field = |(name, value): &(&'static str, &'static str)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                )
+            };
+            taker.trailers(&fields.iter().map(field).collect());
+            taker.failed
+        };
+        assert_eq!(failed(&[("grpc-status", "0")]), None);
+        assert_eq!(failed(&[("x-checksum", "1")]), None);
+        let text = failed(&[("grpc-status", "13"), ("grpc-message", "engine died")]);
+        let text = text.expect("an error");
+        assert!(
+            text.contains("13") && text.contains("engine died"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn of_a_redirect_only_the_origin_is_kept() {

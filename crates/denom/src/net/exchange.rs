@@ -33,6 +33,9 @@ pub trait Sink {
     /// A piece of the body, never empty, with the stamp of the read that brought its last byte.
     /// Pieces of one read share a stamp.
     fn data(&mut self, stamp: Stamp, bytes: &[u8]) -> Progress;
+
+    /// Headers behind the body. Few need them.
+    fn trailers(&mut self, _headers: &HeaderMap) {}
 }
 
 /// How long an exchange may take.

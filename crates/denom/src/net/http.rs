@@ -13,7 +13,7 @@ use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::header::HOST;
+use hyper::header::{HOST, HeaderMap};
 use hyper::http::uri::{Authority, Scheme};
 use hyper::{Request, Response, Uri, Version};
 
@@ -84,7 +84,7 @@ impl Sender {
                 if !body.is_empty() {
                     rest.send_data(body, true)?;
                 }
-                Ok(answer.await?.map(Body::Two))
+                Ok(answer.await?.map(|body| Body::Two(body, false)))
             }
         }
     }
@@ -129,25 +129,40 @@ fn absolute(
 /// The body of an answer.
 pub(super) enum Body {
     One(Incoming),
-    Two(h2::RecvStream),
+    /// Whether its data has ended stands beside: then there may be trailers.
+    Two(h2::RecvStream, bool),
+}
+
+/// A part of a body.
+pub(super) enum Piece {
+    Data(Bytes),
+    Trailers(HeaderMap),
 }
 
 impl Body {
-    /// The next piece; `None` at the end. Trailers say nothing that a client of ours needs.
-    pub(super) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broke>>> {
+    /// The next piece; `None` at the end.
+    pub(super) fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Piece, Broke>>> {
         match self {
             Body::One(body) => Pin::new(body).poll_frame(cx).map(|frame| {
-                let frame = frame?.map(|frame| frame.into_data().unwrap_or_default());
-                Some(frame.map_err(Broke::One))
-            }),
-            Body::Two(body) => {
-                let data = ready!(body.poll_data(cx)).map(|data| {
-                    let data = data?;
-                    // It is looked at before anything more is read: the server may send as much again.
-                    body.flow_control().release_capacity(data.len())?;
-                    Ok(data)
+                let piece = frame?.map(|frame| match frame.into_data() {
+                    Ok(data) => Piece::Data(data),
+                    Err(other) => Piece::Trailers(other.into_trailers().unwrap_or_default()),
                 });
-                Poll::Ready(data)
+                Some(piece.map_err(Broke::One))
+            }),
+            Body::Two(body, ended) if !*ended => match ready!(body.poll_data(cx)) {
+                Some(data) => Poll::Ready(Some(taken(body, data))),
+                None => {
+                    *ended = true;
+                    self.poll_piece(cx)
+                }
+            },
+            Body::Two(body, _) => {
+                let trailers = ready!(body.poll_trailers(cx)).map_err(Broke::Two);
+                Poll::Ready(trailers.map(|given| given.map(Piece::Trailers)).transpose())
             }
         }
     }
@@ -156,9 +171,17 @@ impl Body {
     pub(super) fn is_sized(&self) -> bool {
         match self {
             Body::One(body) => body.size_hint().exact().is_some(),
-            Body::Two(_) => true,
+            Body::Two(..) => true,
         }
     }
+}
+
+/// A piece of a stream. It is looked at before anything more is read: the server may send as much
+/// again.
+fn taken(body: &mut h2::RecvStream, data: Result<Bytes, h2::Error>) -> Result<Piece, Broke> {
+    let data = data?;
+    body.flow_control().release_capacity(data.len())?;
+    Ok(Piece::Data(data))
 }
 
 /// What broke an exchange, as the library that spoke says it.

@@ -16,7 +16,7 @@ use hyper::Response;
 use super::answer::{self, Framing};
 use super::deadline::Deadlines;
 use super::exchange::{BodyEnd, Break, Sink};
-use super::http::{Body, Broke, Driver};
+use super::http::{Body, Broke, Driver, Piece};
 use super::tap::{Gate, Tap};
 
 /// Reads of one exchange in a row, before the worker's other streams get their turn.
@@ -131,9 +131,10 @@ where
                 continue;
             };
             let framing = *framing;
-            match ready!(body.poll_data(cx)) {
+            match ready!(body.poll_piece(cx)) {
                 None => return Poll::Ready(Ok(framing.end())),
-                Some(Ok(data)) => {
+                Some(Ok(Piece::Trailers(trailers))) => self.sink.trailers(&trailers),
+                Some(Ok(Piece::Data(data))) => {
                     if self.take_data(&data) {
                         return Poll::Ready(Ok(BodyEnd::Stopped));
                     }

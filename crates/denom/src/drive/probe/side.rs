@@ -209,6 +209,10 @@ impl Sink for Listener<'_> {
     fn data(&mut self, stamp: Stamp, bytes: &[u8]) -> Progress {
         self.taker.data(stamp, bytes)
     }
+
+    fn trailers(&mut self, headers: &HeaderMap) {
+        self.taker.trailers(headers);
+    }
 }
 
 async fn exchange(
@@ -225,12 +229,7 @@ async fn exchange(
         scrub: job.scrub.clone(),
     };
     let mut listener = Listener {
-        taker: Taker {
-            decoder: Decoder::new(options, trace),
-            gate: None,
-            pauses: None,
-            moved: None,
-        },
+        taker: Taker::of(Decoder::new(options, trace)),
         http: "1.1",
         headers: None,
     };
@@ -243,10 +242,8 @@ async fn exchange(
         )
         .await;
     let (http, headers) = (listener.http, listener.headers);
-    let moved = listener.taker.moved;
-    let moved = moved.map(|origin| request::redirected(&origin, &job.scrub));
     let drain = shared.endings.is_drain();
-    let mut trace = request::finish(listener.taker.decoder, &done, moved, drain);
+    let mut trace = request::finish(listener.taker, &done, &job.scrub, drain);
     let begins = trace.text.as_deref().map(str::trim_start).unwrap_or("");
     let reasoning_inside = ["<think", "<reasoning", "<thought"]
         .iter()

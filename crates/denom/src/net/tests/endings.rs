@@ -41,6 +41,14 @@ async fn a_body_that_ends_as_it_said_is_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn trailers_are_handed_on() {
+    let (exchanged, seen) =
+        answered(format!("{CHUNKED}2\r\nab\r\n0\r\ngrpc-status: 13\r\n\r\n")).await;
+    assert_eq!(exchanged.end, Ok(BodyEnd::Complete));
+    assert_eq!(seen.trailers, ["grpc-status"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_body_that_ends_otherwise_is_broken() {
     let check = async |answer: &str, body: &str, expect: Break| {
         let (exchanged, seen) = answered(answer).await;

@@ -249,3 +249,15 @@ async fn a_server_that_never_begins_to_speak_is_waited_for_so_long_and_no_longer
     assert!(error.text.contains("did not begin"), "{}", error.text);
     assert_eq!(clock.now().since_or_zero(began), Length::from_secs(60));
 }
+
+#[tokio::test(start_paused = true)]
+async fn trailers_of_a_stream_are_handed_on() {
+    // A field without a place in any table: its name's length, its name, its value's, its value.
+    let field = [&[0, 11][..], b"grpc-status", &[2], b"13"].concat();
+    let trailers = |stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &field);
+    let (exchanged, seen) =
+        answered(|stream| [answer(stream, &["a"]), trailers(stream)].concat()).await;
+    assert_eq!(exchanged.end, Ok(BodyEnd::Complete));
+    assert_eq!(seen.body(), b"a");
+    assert_eq!(seen.trailers, ["grpc-status"]);
+}

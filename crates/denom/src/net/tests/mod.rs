@@ -26,6 +26,7 @@ use crate::clock::{Clock, VirtualClock};
 pub(super) struct Seen {
     heads: Vec<(u16, Stamp)>,
     data: Vec<(Stamp, Vec<u8>)>,
+    trailers: Vec<String>,
     rule: fn(&[u8]) -> Progress,
 }
 
@@ -42,6 +43,7 @@ impl Seen {
         Seen {
             heads: Vec::new(),
             data: Vec::new(),
+            trailers: Vec::new(),
             rule,
         }
     }
@@ -66,6 +68,11 @@ impl Sink for Seen {
     fn data(&mut self, stamp: Stamp, bytes: &[u8]) -> Progress {
         self.data.push((stamp, bytes.to_vec()));
         (self.rule)(bytes)
+    }
+
+    fn trailers(&mut self, headers: &HeaderMap) {
+        self.trailers
+            .extend(headers.keys().map(|name| name.to_string()));
     }
 }
 
