@@ -113,7 +113,7 @@ fn run(mut letters: Letters<'_>, form: &[char], place: usize) -> Option<usize> {
 fn past_mask(mut letters: Letters<'_>) -> Option<Letters<'_>> {
     let mut long = 0;
     while let Some((c, next)) = letters.peek()
-        && matches!(c, '*' | '.' | '…' | '•' | 'x' | 'X')
+        && matches!(c, '*' | '.' | '…' | '•' | 'x')
         && long < *MASK.end()
     {
         long += if c == '…' { *MASK.start() } else { 1 };
@@ -134,8 +134,8 @@ fn past_end(letters: Letters<'_>, rest: &[char]) -> usize {
     (0..rest.len()).find_map(ends).unwrap_or(letters.at)
 }
 
-/// The characters of a text, each with the place behind it, with escapes undone: of JSON, of URLs
-/// and of HTML, once or several times over.
+/// The characters of a text in lower case, each with the place behind it, with escapes undone: of
+/// JSON, of URLs and of HTML, once or several times over. A server may quote a key in another case.
 #[derive(Clone, Copy)]
 struct Letters<'a> {
     text: &'a str,
@@ -153,7 +153,7 @@ impl Letters<'_> {
             _ => None,
         };
         let (c, long) = escaped.unwrap_or((first, first.len_utf8()));
-        Some((c, self.at + long))
+        Some((c.to_ascii_lowercase(), self.at + long))
     }
 }
 
@@ -252,6 +252,8 @@ mod tests {
             "sk-Ab3%252FXy7%252BQr9%2526Zt1-Lm5",
             "sk-Ab3&#x2F;Xy7&#43;Qr9&amp;Zt1-Lm5",
             "\\x73k-Ab3/Xy7+Qr9&Zt1-Lm5",
+            "SK-AB3/XY7+QR9&ZT1-LM5",
+            "sk-ab3/xy7+qr9&zt1-lm5",
         ] {
             assert_eq!(
                 scrubbed(&format!("a {escaped} b")),
@@ -280,7 +282,7 @@ mod tests {
     fn a_form_with_escapes_of_its_own_is_found_as_it_is() {
         let scrub = Scrub::new(["p%41ss\\word&amp;".to_owned()]);
         assert_eq!(scrub.apply("<p%41ss\\word&amp;>"), "<[key]>");
-        assert!(scrub.finds("p%41ss\\word&amp;") && !scrub.finds("password"));
+        assert!(scrub.finds("p%41ss\\word&amp;") && !scrub.finds("p41ssword"));
     }
 
     #[test]
