@@ -90,6 +90,7 @@ impl Tcp {
 mod kernel {
     use std::io::{self, IoSliceMut};
     use std::os::fd::{AsRawFd, RawFd};
+    use std::sync::OnceLock;
     use std::task::{Context, Poll, ready};
 
     use nix::cmsg_space;
@@ -117,9 +118,11 @@ mod kernel {
         /// already have none. Where the system refuses, reads have no kernel stamp, and say so.
         pub(in crate::net) fn prepare(socket: &TcpSocket, mode: StampMode) {
             if mode == StampMode::Kernel {
-                let flags = TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
-                    | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE;
-                setsockopt(socket, sockopt::Timestamping, &flags).ok();
+                // The kernel stamps from a moment after the first socket that asks for it until the
+                // last one is gone: this one keeps it at it between connections.
+                static KEPT: OnceLock<Option<TcpSocket>> = OnceLock::new();
+                KEPT.get_or_init(|| TcpSocket::new_v4().inspect(ask_for_stamps).ok());
+                ask_for_stamps(socket);
             }
         }
 
@@ -136,6 +139,13 @@ mod kernel {
             // The answer is the error just made; the call is for its effect on the readiness.
             self.stream.try_io(Interest::READABLE, empty).ok();
         }
+    }
+
+    /// Where the system refuses, reads have no kernel stamp, and say so.
+    fn ask_for_stamps(socket: &TcpSocket) {
+        let flags = TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
+            | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE;
+        setsockopt(socket, sockopt::Timestamping, &flags).ok();
     }
 
     impl Source for Tcp {
