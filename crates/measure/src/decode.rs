@@ -433,8 +433,8 @@ impl Reading {
                 if text.starts_with('<') && !self.trace.sentinel {
                     self.malformed("a page in HTML stands among the events: something between here and the server answered");
                 }
-                let given = text.contains("error").then(|| api::error_body(&text));
-                if let Some(error) = given.flatten() {
+                let may_fail = api::text::may_hold(&text, "error");
+                if let Some(error) = may_fail.then(|| api::error_body(&text)).flatten() {
                     self.error(error);
                 }
             }

@@ -240,7 +240,7 @@ pub(crate) fn read_whole(
 /// What this API cannot read may be an error all the same, in another API's form.
 fn foreign(name: &[u8], data: &str, wrong: String) -> Result<Event, String> {
     let in_list = || {
-        let list = data.trim_start().starts_with('[') && data.contains("\"error\"");
+        let list = data.trim_start().starts_with('[') && text::may_hold(data, "error");
         list.then(|| error_body(data)).flatten()
     };
     match errors::carried(name, data).or_else(in_list) {
@@ -503,6 +503,8 @@ mod tests {
                 r#"{"object":"error","message":"died","code":400}"#,
                 r#"[{"error":{"code":503,"message":"died"}}]"#,
                 r#"{"error":"died"}"#,
+                r#"{"\u0065rror":"died"}"#,
+                r#"[{"\u0065rror":{"code":503,"message":"died"}}]"#,
             ] {
                 let mut reader = (api.dialect().reader)();
                 let event = read(reader.as_mut(), b"", data, None);

@@ -3,7 +3,7 @@
 use measure::api::Api;
 use measure::judge::{Failure, Flag, Outcome};
 
-use super::{judged, traced};
+use super::{framed, judged, traced};
 
 const STREAM: Option<&str> = Some("text/event-stream");
 const HI: &str = r#"data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}"#;
@@ -143,4 +143,70 @@ fn a_page_in_html_among_the_events_is_no_answer() {
     assert_eq!(outcome(Api::OpenaiChat, &body).0, wrong);
     let body = format!("{HI}\n\n<html>\n\ndata: [DONE]\n\n");
     assert_eq!(outcome(Api::OpenaiChat, &body).0, wrong);
+}
+
+/// An event with content and one that ends the answer well, in each API.
+fn answer(api: Api) -> [&'static str; 2] {
+    match api {
+        Api::OpenaiChat => [
+            r#"{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}"#,
+            r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+        ],
+        Api::OpenaiCompletions => [
+            r#"{"choices":[{"index":0,"text":"Hi","finish_reason":null}]}"#,
+            r#"{"choices":[{"index":0,"text":"","finish_reason":"stop"}]}"#,
+        ],
+        Api::OpenaiResponses => [
+            r#"{"type":"response.output_text.delta","delta":"Hi"}"#,
+            r#"{"type":"response.completed","response":{"status":"completed"}}"#,
+        ],
+        Api::Anthropic => [
+            r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi"}}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+        ],
+        Api::Gemini => [
+            r#"{"candidates":[{"index":0,"content":{"parts":[{"text":"Hi"}]}}]}"#,
+            r#"{"candidates":[{"index":0,"content":{"parts":[]},"finishReason":"STOP"}]}"#,
+        ],
+        Api::Ollama => [
+            r#"{"response":"Hi","done":false}"#,
+            r#"{"response":"","done":true,"done_reason":"stop"}"#,
+        ],
+        Api::Tgi => [
+            r#"{"token":{"text":"Hi","special":false}}"#,
+            r#"{"token":{"text":"</s>","special":true},"details":{"finish_reason":"eos_token"}}"#,
+        ],
+    }
+}
+
+/// The outcome of events, framed as the API's are.
+fn of_events(api: Api, events: &[&str]) -> Outcome {
+    let (body, content_type) = framed(api, events);
+    judged(api, traced(api, Some(content_type), [&body[..]])).outcome
+}
+
+/// An error was looked for by its word, so that an escape in the word hid it and the answer was ok.
+#[test]
+fn an_error_whose_words_are_escaped_is_an_error_in_every_api() {
+    for api in Api::ALL {
+        let [content, end] = answer(*api);
+        assert_eq!(of_events(*api, &[content, end]), Outcome::Ok, "{api:?}");
+        for error in [
+            r#"{"\u0065rror":{"message":"engine died","code":500}}"#,
+            r#"{"\u0065rro\u0072":"engine died"}"#,
+            r#"{"type":"\u0065rror","message":"engine died"}"#,
+            r#"{"type":"respons\u0065.failed","response":{}}"#,
+            r#"{"choices":[{"index":0,"delta":{},"e\u0072ror":{"message":"engine died"}}]}"#,
+        ] {
+            let found = of_events(*api, &[content, error, end]);
+            let failed = Outcome::Failed(Failure::ServerError);
+            assert_eq!(found, failed, "{api:?} {error}");
+        }
+    }
+    let array = r#"[{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}]},{"\u0065rror":{"code":503}}]"#;
+    let found = traced(Api::Gemini, Some("application/json"), [array.as_bytes()]);
+    let failed = Outcome::Failed(Failure::ServerError);
+    assert_eq!(judged(Api::Gemini, found).outcome, failed);
+    let loose = format!("{HI}\n\n{{\"\\u0065rror\":\"gone\"}}\n\ndata: [DONE]\n\n");
+    assert_eq!(outcome(Api::OpenaiChat, &loose).0, failed);
 }
