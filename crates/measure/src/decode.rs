@@ -536,7 +536,10 @@ impl Reading {
             (Some(before), Some(later)) => Some(before.updated(later)),
             (before, later) => later.or(before),
         };
-        self.trace.finish_reason = event.finish.or(self.trace.finish_reason);
+        self.trace.finish_reason = match (self.trace.finish_reason, event.finish) {
+            (Some(before), Some(later)) => Some(before.and(later)),
+            (before, later) => later.or(before),
+        };
         self.trace.declared = match (self.trace.declared, event.declared) {
             (Some(before), Some(later)) => Some(before.updated(later)),
             (before, later) => later.or(before),
@@ -549,11 +552,11 @@ impl Reading {
         }
     }
 
-    /// A finish counts only where all that began has one, when the answer is over: what comes
+    /// A good finish counts only where all that began has one, when the answer is over: what comes
     /// behind its terminal event changes nothing.
     fn unless_finished(&mut self) {
         if !self.reader.is_finished() {
-            self.trace.finish_reason = None;
+            self.trace.finish_reason = self.trace.finish_reason.filter(|finish| finish.fails());
         }
     }
 

@@ -1,5 +1,6 @@
 //! Owns the list of APIs and the normal form that one event of any of them is read into.
 
+mod answers;
 mod anthropic;
 mod errors;
 mod finish;
@@ -439,6 +440,11 @@ impl Event {
             lost: self.lost,
             ..Event::default()
         }
+    }
+
+    /// One of the answers that it carries ended so.
+    fn end(&mut self, finish: Finish) {
+        self.finish = Some(self.finish.map_or(finish, |before| before.and(finish)));
     }
 
     fn answer(&mut self, found: text::Measured) {

@@ -210,3 +210,100 @@ fn an_error_whose_words_are_escaped_is_an_error_in_every_api() {
     let loose = format!("{HI}\n\n{{\"\\u0065rror\":\"gone\"}}\n\ndata: [DONE]\n\n");
     assert_eq!(outcome(Api::OpenaiChat, &loose).0, failed);
 }
+
+/// A later end overwrote a failing one, and so did one beside it: an answer that a filter had cut
+/// was ok.
+#[test]
+fn a_failing_end_holds_whatever_ends_well_beside_or_behind_it() {
+    let chat = |index, reason| {
+        format!(
+            r#"{{"choices":[{{"index":{index},"delta":{{"content":"Hi"}},"finish_reason":"{reason}"}}]}}"#
+        )
+    };
+    let text = |index, reason| {
+        format!(r#"{{"choices":[{{"index":{index},"text":"Hi","finish_reason":"{reason}"}}]}}"#)
+    };
+    let message =
+        |reason| format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}"}}}}"#);
+    let gemini = |index, reason| {
+        format!(
+            r#"{{"candidates":[{{"index":{index},"content":{{"parts":[{{"text":"Hi"}}]}},"finishReason":"{reason}"}}]}}"#
+        )
+    };
+    let both = r#"{"choices":[{"index":1,"delta":{"content":"a"},"finish_reason":"content_filter"},{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}]}"#;
+    let block = r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"candidates":[]}"#;
+    let (blocked, failed) = (Failure::Blocked, Failure::ServerError);
+    for (api, failing, good, failure) in [
+        (
+            Api::OpenaiChat,
+            chat(0, "content_filter"),
+            chat(0, "stop"),
+            blocked,
+        ),
+        (
+            Api::OpenaiChat,
+            chat(1, "content_filter"),
+            chat(0, "stop"),
+            blocked,
+        ),
+        (Api::OpenaiChat, both.to_owned(), chat(0, "stop"), blocked),
+        (
+            Api::OpenaiChat,
+            chat(0, "insufficient_system_resource"),
+            chat(0, "stop"),
+            failed,
+        ),
+        (
+            Api::OpenaiCompletions,
+            text(0, "content_filter"),
+            text(0, "stop"),
+            blocked,
+        ),
+        (
+            Api::OpenaiCompletions,
+            text(1, "content_filter"),
+            text(0, "stop"),
+            blocked,
+        ),
+        (
+            Api::Anthropic,
+            message("refusal"),
+            message("end_turn"),
+            blocked,
+        ),
+        (
+            Api::Anthropic,
+            message("error"),
+            message("end_turn"),
+            failed,
+        ),
+        (Api::Gemini, gemini(0, "SAFETY"), gemini(0, "STOP"), blocked),
+        (Api::Gemini, gemini(1, "SAFETY"), gemini(0, "STOP"), blocked),
+        (Api::Gemini, block.to_owned(), gemini(0, "STOP"), blocked),
+    ] {
+        let [content, _] = answer(api);
+        for events in [[content, &failing, &good], [content, &good, &failing]] {
+            assert_eq!(
+                of_events(api, &events),
+                Outcome::Failed(failure),
+                "{api:?} {events:?}"
+            );
+        }
+    }
+    let [content, _] = answer(Api::Gemini);
+    let found = of_events(Api::Gemini, &[content, block]);
+    assert_eq!(found, Outcome::Failed(blocked));
+}
+
+/// One candidate's end was taken for the end of all.
+#[test]
+fn a_candidate_without_its_finish_is_cut_off_whatever_another_did() {
+    let two = r#"{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]}},{"index":1,"content":{"parts":[{"text":"b"}]}}]}"#;
+    let end = |index| format!(r#"{{"candidates":[{{"index":{index},"finishReason":"STOP"}}]}}"#);
+    let found = of_events(Api::Gemini, &[two, &end(0)]);
+    assert_eq!(found, Outcome::Failed(Failure::Truncated));
+    assert_eq!(
+        of_events(Api::Gemini, &[two, &end(0), &end(1)]),
+        Outcome::Ok
+    );
+}
