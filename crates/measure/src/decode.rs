@@ -446,7 +446,9 @@ impl Reading {
                 },
             ),
             Item::Stray(_) if self.trace.sentinel => self.trace.note(Oddity::PostDoneData),
-            Item::Stray(_) => self.malformed("bytes stand between the elements of the array"),
+            Item::Stray(_) => self.malformed(
+                "something other than one comma stands between the elements of the array",
+            ),
             Item::Event {
                 name,
                 data,

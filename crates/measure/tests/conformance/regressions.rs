@@ -307,3 +307,31 @@ fn a_candidate_without_its_finish_is_cut_off_whatever_another_did() {
         Outcome::Ok
     );
 }
+
+/// Elements without commas between them were read all the same.
+#[test]
+fn an_array_whose_commas_are_missing_is_no_array() {
+    let [content, end] = answer(Api::Gemini);
+    for (body, expected) in [
+        (format!("[{content},{end}]"), Outcome::Ok),
+        (
+            format!("[{content}{end}]"),
+            Outcome::Failed(Failure::ProtocolError),
+        ),
+        (
+            format!("[{content}\n\n{end}\n]"),
+            Outcome::Failed(Failure::ProtocolError),
+        ),
+        (
+            format!("[{content},,{end}]"),
+            Outcome::Failed(Failure::ProtocolError),
+        ),
+        (
+            format!("[{content},{end},]"),
+            Outcome::Failed(Failure::ProtocolError),
+        ),
+    ] {
+        let found = traced(Api::Gemini, Some("application/json"), [body.as_bytes()]);
+        assert_eq!(judged(Api::Gemini, found).outcome, expected, "{body}");
+    }
+}
