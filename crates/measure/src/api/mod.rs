@@ -5,6 +5,7 @@ mod anthropic;
 mod errors;
 mod finish;
 mod gemini;
+mod loss;
 mod ollama;
 mod openai;
 mod openai_chat;
@@ -96,8 +97,8 @@ pub struct Dialect {
     pub prefix: &'static str,
     /// Its routes below the prefix.
     pub routes: &'static [Route],
-    /// Members of the body that [`ask`](Dialect::ask) sets from the plan, by JSON pointer: what else
-    /// sets them would send other requests than the plan's.
+    /// Members of the body that belong to the plan, by JSON pointer: what else sets them would send,
+    /// or bring, other than the plan's.
     pub owns: &'static [(&'static str, Owner)],
     /// Where its servers list their models, below the prefix.
     pub models: &'static str,
@@ -405,7 +406,8 @@ pub struct Event {
     pub restarted: bool,
     /// The events' own numbers jump or repeat.
     pub gap: bool,
-    /// Text that the server says it sent did not arrive: what of it is known.
+    /// Something that the server says it sent, or that an end must bring, did not arrive: what of
+    /// it is known.
     pub lost: Option<String>,
     /// Text held escapes that are no characters.
     pub repaired: bool,

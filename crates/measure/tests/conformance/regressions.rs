@@ -335,3 +335,79 @@ fn an_array_whose_commas_are_missing_is_no_array() {
         assert_eq!(judged(Api::Gemini, found).outcome, expected, "{body}");
     }
 }
+
+/// Numbers that began too high were taken for the server's beginning, so that what had come before
+/// them was not missed.
+#[test]
+fn a_stream_whose_first_events_are_lost_has_a_gap() {
+    let delta = r#"{"type":"response.output_text.delta","sequence_number":5,"delta":"Hi"}"#;
+    let end = |text: &str| {
+        format!(
+            r#"{{"type":"response.completed","sequence_number":6,"response":{{"status":"completed","output":[{{"content":[{{"type":"output_text","text":"{text}"}}]}}]}}}}"#
+        )
+    };
+    let found = |events: &[&str]| {
+        let (body, content_type) = framed(Api::OpenaiResponses, events);
+        let trace = traced(Api::OpenaiResponses, Some(content_type), [&body[..]]);
+        let judged = judged(Api::OpenaiResponses, trace);
+        (judged.outcome, judged.flags.contains(&Flag::SeqGap))
+    };
+    let lost = Outcome::Failed(Failure::ProtocolError);
+    assert_eq!(found(&[delta, &end("Hi")]), (Outcome::Ok, true));
+    assert_eq!(found(&[delta, &end("Oh! Hi")]), (lost, true));
+    let silent =
+        r#"{"type":"response.completed","sequence_number":6,"response":{"status":"completed"}}"#;
+    assert_eq!(found(&[delta, silent]), (lost, true));
+    let created = r#"{"type":"response.created","sequence_number":1,"response":{"id":"r"}}"#;
+    let delta = delta.replace('5', "2");
+    let silent = silent.replace('6', "3");
+    assert_eq!(found(&[created, &delta, &silent]), (Outcome::Ok, false));
+}
+
+/// The numbers of TGI's tokens, and the text that it repeats, were not looked at.
+#[test]
+fn a_token_that_never_came_is_missed() {
+    let token =
+        |index: u64| format!(r#"{{"index":{index},"token":{{"text":"a","special":false}}}}"#);
+    let last = |index: u64, text: &str| {
+        format!(
+            r#"{{"index":{index},"token":{{"text":"b","special":false}},"generated_text":{text},"details":{{"finish_reason":"length"}}}}"#
+        )
+    };
+    let found = |events: &[&str]| {
+        let (body, content_type) = framed(Api::Tgi, events);
+        let judged = judged(Api::Tgi, traced(Api::Tgi, Some(content_type), [&body[..]]));
+        (judged.outcome, judged.flags.contains(&Flag::SeqGap))
+    };
+    let lost = Outcome::Failed(Failure::ProtocolError);
+    let (one, two) = (token(1), token(2));
+    assert_eq!(
+        found(&[&one, &two, &last(3, "\"aab\"")]),
+        (Outcome::Ok, false)
+    );
+    assert_eq!(found(&[&one, &last(3, "\"aab\"")]), (lost, true));
+    assert_eq!(found(&[&one, &last(3, "null")]), (lost, true));
+    assert_eq!(found(&[&one, &last(3, "\"ab\"")]), (Outcome::Ok, true));
+    assert_eq!(found(&[&one, &last(2, "\"ab and more\"")]), (lost, false));
+}
+
+/// A last event was a good end whatever its response said of itself, and without one.
+#[test]
+fn a_completed_event_whose_response_is_not_completed_is_no_good_end() {
+    let [content, _] = answer(Api::OpenaiResponses);
+    for (response, failure) in [
+        (r#","response":{"status":"cancelled"}"#, Failure::Truncated),
+        (
+            r#","response":{"status":"in_progress"}"#,
+            Failure::Truncated,
+        ),
+        (r#","response":{"status":"queued"}"#, Failure::Truncated),
+        (r#","response":{"status":"failed"}"#, Failure::ServerError),
+        ("", Failure::ProtocolError),
+        (r#","response":null"#, Failure::ProtocolError),
+    ] {
+        let end = format!(r#"{{"type":"response.completed"{response}}}"#);
+        let found = of_events(Api::OpenaiResponses, &[content, &end]);
+        assert_eq!(found, Outcome::Failed(failure), "{end}");
+    }
+}
