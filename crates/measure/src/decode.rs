@@ -433,8 +433,8 @@ impl Reading {
                 if text.starts_with('<') && !self.trace.sentinel {
                     self.malformed("a page in HTML stands among the events: something between here and the server answered");
                 }
-                let given = text.contains("error").then(|| api::error_body(&text));
-                if let Some(error) = given.flatten() {
+                let may_fail = api::text::may_hold(&text, "error");
+                if let Some(error) = may_fail.then(|| api::error_body(&text)).flatten() {
                     self.error(error);
                 }
             }
@@ -446,7 +446,9 @@ impl Reading {
                 },
             ),
             Item::Stray(_) if self.trace.sentinel => self.trace.note(Oddity::PostDoneData),
-            Item::Stray(_) => self.malformed("bytes stand between the elements of the array"),
+            Item::Stray(_) => self.malformed(
+                "something other than one comma stands between the elements of the array",
+            ),
             Item::Event {
                 name,
                 data,
@@ -536,7 +538,10 @@ impl Reading {
             (Some(before), Some(later)) => Some(before.updated(later)),
             (before, later) => later.or(before),
         };
-        self.trace.finish_reason = event.finish.or(self.trace.finish_reason);
+        self.trace.finish_reason = match (self.trace.finish_reason, event.finish) {
+            (Some(before), Some(later)) => Some(before.and(later)),
+            (before, later) => later.or(before),
+        };
         self.trace.declared = match (self.trace.declared, event.declared) {
             (Some(before), Some(later)) => Some(before.updated(later)),
             (before, later) => later.or(before),
@@ -549,11 +554,11 @@ impl Reading {
         }
     }
 
-    /// A finish counts only where all that began has one, when the answer is over: what comes
+    /// A good finish counts only where all that began has one, when the answer is over: what comes
     /// behind its terminal event changes nothing.
     fn unless_finished(&mut self) {
         if !self.reader.is_finished() {
-            self.trace.finish_reason = None;
+            self.trace.finish_reason = self.trace.finish_reason.filter(|finish| finish.fails());
         }
     }
 

@@ -167,6 +167,21 @@ impl Finish {
             Finish::Other => "other",
         }
     }
+
+    /// Whether an answer that ends so is none.
+    pub fn fails(self) -> bool {
+        matches!(self, Finish::Filter | Finish::Error)
+    }
+
+    /// The end of an answer that gave this one and gives another: a failing end holds, whatever
+    /// stands beside it or comes later, and of two that fail the error. Else the later one counts.
+    pub fn and(self, later: Finish) -> Finish {
+        match (self, later) {
+            (Finish::Error, _) | (_, Finish::Error) => Finish::Error,
+            (Finish::Filter, _) | (_, Finish::Filter) => Finish::Filter,
+            _ => later,
+        }
+    }
 }
 
 /// Token counts as the server gave them. Absent is not zero.
@@ -660,6 +675,17 @@ mod tests {
         trace.reads.push(read(30, Some(4)));
         let line = serde_json::to_string(&trace).expect("writes");
         assert_eq!(serde_json::from_str::<Trace>(&line).expect("reads"), trace);
+    }
+
+    #[test]
+    fn a_failing_end_holds_whatever_stands_beside_it() {
+        use Finish::{Error, Filter, Length, Stop};
+        assert_eq!((Stop.and(Length), Length.and(Stop)), (Length, Stop));
+        for failing in [Error, Filter] {
+            assert_eq!((failing.and(Stop), Stop.and(failing)), (failing, failing));
+            assert!(failing.fails() && !Stop.fails());
+        }
+        assert_eq!((Filter.and(Error), Error.and(Filter)), (Error, Error));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Owns the recognition of errors, in whatever place of an event a server or gateway puts them.
 
-use memchr::memmem;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -27,12 +26,10 @@ struct Carrier<'a> {
 
 /// The error that an event carries, if it carries one.
 pub(super) fn carried(name: &[u8], data: &str) -> Option<ServerError> {
-    // Nearly every event is none: one search for the word spares the second reading.
+    // Nearly every event is none: a search for the words spares the second reading.
     let named = name == b"error";
-    if !named
-        && memmem::find(data.as_bytes(), b"error").is_none()
-        && !data.contains("response.failed")
-    {
+    let may_fail = text::may_hold(data, "error") || data.contains("response.failed");
+    if !named && !may_fail {
         return None;
     }
     let Ok(carrier) = serde_json::from_str::<Carrier<'_>>(data.trim()) else {
@@ -161,6 +158,10 @@ mod tests {
             r#"{"type":"error","error":{"type":"overloaded_error","message":"died"}}"#,
             r#"{"type":"response.failed","response":{"error":{"code":"server_error","message":"died"}}}"#,
             r#"{"error":{"code":503,"message":"died","status":"UNAVAILABLE"}}"#,
+            r#"{"\u0065rror":{"message":"died"}}"#,
+            r#"{"choices":[{"delta":{},"err\u006Fr":{"message":"died"}}]}"#,
+            r#"{"type":"\u0065rror","message":"died"}"#,
+            r#"{"type":"response.fai\u006ced","message":"died"}"#,
         ] {
             let found = carried(b"", data).map(|error| error.message);
             assert_eq!(found.as_deref(), Some("died"), "{data}");
@@ -171,6 +172,7 @@ mod tests {
             r#"{"choices":[{"delta":{"content":""},"finish_reason":"error"}]}"#,
             r#"{"type":"response.failed","response":{"error":null}}"#,
             r#"{"error":{}}"#,
+            r#"{"choices":[{"delta":{"content":""},"finish_reason":"err\u006fr"}]}"#,
         ] {
             assert!(carried(b"", data).is_some(), "{data}");
         }

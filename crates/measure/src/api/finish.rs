@@ -3,10 +3,12 @@
 use crate::trace::Finish;
 
 /// What a server's word for the end means; `None` for a word that says that there is no end yet,
-/// as some write it on every chunk.
+/// as some write it on every chunk, or no block.
 pub(super) fn of(reason: &str) -> Option<Finish> {
     let finish = match reason {
-        "" | "null" | "None" | "FINISH_REASON_UNSPECIFIED" => return None,
+        "" | "null" | "None" | "FINISH_REASON_UNSPECIFIED" | "BLOCK_REASON_UNSPECIFIED" => {
+            return None;
+        }
         "stop" | "eos" | "eos_token" | "word" | "stop_sequence" | "end_turn" | "STOP" => {
             Finish::Stop
         }

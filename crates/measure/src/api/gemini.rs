@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::answers::Answers;
 use super::usage::{Counts, UNREADABLE};
 use super::{
     Ask, Dialect, Event, Framing, Kept, Key, Owner, Reader, Route, finish, names, parse, plain,
@@ -81,8 +82,7 @@ fn content(turn: &Value) -> Value {
 /// Reads chunks, which are whole responses of the same outline.
 #[derive(Debug, Default)]
 struct GeminiReader {
-    /// A chunk with candidates came: a block said later is about them.
-    answered: bool,
+    candidates: Answers,
 }
 
 #[derive(Deserialize)]
@@ -106,6 +106,8 @@ struct Feedback<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate<'a> {
+    #[serde(default)]
+    index: Option<u64>,
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
     #[serde(borrow, default)]
@@ -180,35 +182,41 @@ impl Reader for GeminiReader {
         }
         let chunk: Chunk<'_> = parse(data)?;
         for candidate in chunk.candidates.iter().flatten() {
-            self.answered = true;
             let parts = candidate
                 .content
                 .iter()
                 .flat_map(|c| c.parts.iter().flatten());
             parts.for_each(|part| part.read_into(&mut event, &mut kept));
-            end(&mut event, candidate.finish_reason.as_deref());
+            let ended = end(&mut event, candidate.finish_reason.as_deref());
+            self.candidates.watch(candidate.index.unwrap_or(0), ended);
         }
         let blocked = chunk.prompt_feedback.and_then(|f| f.block_reason);
-        if blocked.is_some() && !self.answered {
-            event.finish = Some(Finish::Filter);
+        if blocked.is_some_and(|reason| finish::of(&reason).is_some()) {
+            event.end(Finish::Filter);
         }
         event.usage = chunk.usage_metadata.and_then(usage);
         Ok(event)
     }
+
+    fn is_finished(&self) -> bool {
+        self.candidates.are_finished()
+    }
 }
 
-fn end(event: &mut Event, reason: Option<&str>) {
-    let Some(reason) = reason else { return };
+/// Takes why a candidate ended, and says whether it did.
+fn end(event: &mut Event, reason: Option<&str>) -> bool {
+    let Some(reason) = reason else { return false };
     let Some(finish) = finish::of(reason) else {
-        return;
+        return false;
     };
-    event.finish = Some(finish);
+    event.end(finish);
     if finish == Finish::Error {
         event.error = Some(ServerError {
             code: Some(reason.to_owned()),
             message: format!("the finish reason is {reason}"),
         });
     }
+    true
 }
 
 /// The candidates' count leaves the thoughts out: the stated total shows it.
@@ -288,6 +296,8 @@ mod tests {
         assert_eq!(ends("OTHER"), (Some(Finish::Error), true));
         let blocked = event(r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#);
         assert_eq!(blocked.finish, Some(Finish::Filter));
+        let unused = event(r#"{"promptFeedback":{"blockReason":"BLOCK_REASON_UNSPECIFIED"}}"#);
+        assert_eq!(unused.finish, None);
     }
 
     #[test]

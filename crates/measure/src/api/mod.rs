@@ -1,9 +1,11 @@
 //! Owns the list of APIs and the normal form that one event of any of them is read into.
 
+mod answers;
 mod anthropic;
 mod errors;
 mod finish;
 mod gemini;
+mod loss;
 mod ollama;
 mod openai;
 mod openai_chat;
@@ -95,8 +97,8 @@ pub struct Dialect {
     pub prefix: &'static str,
     /// Its routes below the prefix.
     pub routes: &'static [Route],
-    /// Members of the body that [`ask`](Dialect::ask) sets from the plan, by JSON pointer: what else
-    /// sets them would send other requests than the plan's.
+    /// Members of the body that belong to the plan, by JSON pointer: what else sets them would send,
+    /// or bring, other than the plan's.
     pub owns: &'static [(&'static str, Owner)],
     /// Where its servers list their models, below the prefix.
     pub models: &'static str,
@@ -240,7 +242,7 @@ pub(crate) fn read_whole(
 /// What this API cannot read may be an error all the same, in another API's form.
 fn foreign(name: &[u8], data: &str, wrong: String) -> Result<Event, String> {
     let in_list = || {
-        let list = data.trim_start().starts_with('[') && data.contains("\"error\"");
+        let list = data.trim_start().starts_with('[') && text::may_hold(data, "error");
         list.then(|| error_body(data)).flatten()
     };
     match errors::carried(name, data).or_else(in_list) {
@@ -404,7 +406,8 @@ pub struct Event {
     pub restarted: bool,
     /// The events' own numbers jump or repeat.
     pub gap: bool,
-    /// Text that the server says it sent did not arrive: what of it is known.
+    /// Something that the server says it sent, or that an end must bring, did not arrive: what of
+    /// it is known.
     pub lost: Option<String>,
     /// Text held escapes that are no characters.
     pub repaired: bool,
@@ -439,6 +442,11 @@ impl Event {
             lost: self.lost,
             ..Event::default()
         }
+    }
+
+    /// One of the answers that it carries ended so.
+    fn end(&mut self, finish: Finish) {
+        self.finish = Some(self.finish.map_or(finish, |before| before.and(finish)));
     }
 
     fn answer(&mut self, found: text::Measured) {
@@ -503,6 +511,8 @@ mod tests {
                 r#"{"object":"error","message":"died","code":400}"#,
                 r#"[{"error":{"code":503,"message":"died"}}]"#,
                 r#"{"error":"died"}"#,
+                r#"{"\u0065rror":"died"}"#,
+                r#"[{"\u0065rror":{"code":503,"message":"died"}}]"#,
             ] {
                 let mut reader = (api.dialect().reader)();
                 let event = read(reader.as_mut(), b"", data, None);

@@ -8,18 +8,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
+use super::answers::Answers;
 use super::{Event, Kept, Reader, finish, parse, text, timing, usage};
 use crate::trace::{Finish, Usage};
-
-/// Most choices of one answer that are told apart; further ones are read, but not watched for
-/// their end.
-const CHOICES: usize = 128;
 
 /// Reads chunks, or whole bodies: both have the same outline.
 #[derive(Debug, Default)]
 pub(super) struct OpenaiReader {
-    /// Each choice seen, and whether its finish came.
-    choices: SmallVec<[(u64, bool); 1]>,
+    choices: Answers,
     /// Counts that came on a chunk without choices.
     apart: Option<Usage>,
 }
@@ -38,7 +34,7 @@ impl Reader for OpenaiReader {
         let chunk: Chunk<'_> = parse(data)?;
         let choices = chunk.choices.as_ref().map_or(&[][..], |list| &list.0);
         for choice in choices {
-            self.watch(choice);
+            self.choices.watch(choice.index, choice.finish().is_some());
             choice.read_into(&mut event, &mut kept);
         }
         let groq = chunk.x_groq.and_then(groq_usage);
@@ -55,24 +51,15 @@ impl Reader for OpenaiReader {
     }
 
     fn is_finished(&self) -> bool {
-        self.choices.iter().all(|(_, finished)| *finished)
+        self.choices.are_finished()
     }
 }
 
 impl OpenaiReader {
-    fn watch(&mut self, choice: &Choice<'_>) {
-        let finished = choice.finish().is_some();
-        if let Some((_, known)) = self.choices.iter_mut().find(|(i, _)| *i == choice.index) {
-            *known |= finished;
-        } else if self.choices.len() < CHOICES {
-            self.choices.push((choice.index, finished));
-        }
-    }
-
     /// Some servers state the counts of each of several choices apart: their outputs add up.
     fn add_up(&mut self, usage: Usage) -> Usage {
         let sum = match self.apart {
-            Some(before) if self.choices.len() > 1 => usage.with_output_of(before),
+            Some(before) if self.choices.are_several() => usage.with_output_of(before),
             _ => usage,
         };
         self.apart = Some(sum);
@@ -174,7 +161,9 @@ impl Choice<'_> {
     }
 
     fn read_into(&self, event: &mut Event, kept: &mut Kept<'_>) {
-        event.finish = self.finish().or(event.finish);
+        if let Some(finish) = self.finish() {
+            event.end(finish);
+        }
         event.answer(text::measure(self.text, kept));
         let Some(delta) = &self.delta else { return };
         // Servers that send both names for reasoning send the same text twice: one counts.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::loss::{Arrived, Numbers};
 use super::{
     Ask, Dialect, Event, Kept, Messages, Owner, Reader, Route, Started, finish, openai_chat, parse,
     text, timing, usage,
@@ -47,15 +48,11 @@ fn ask(ask: &Ask<'_>) -> Map<String, Value> {
 #[derive(Debug, Default)]
 struct ResponsesReader {
     started: Started,
-    /// The number that the next event must bear, once one bore a number.
-    next: Option<u64>,
-    gap: bool,
-    /// Characters of answer text that arrived.
-    arrived: u64,
+    numbers: Numbers,
+    /// The answer text that arrived.
+    arrived: Arrived,
     /// Characters of answer text as the closing events repeat it.
     repeated: u64,
-    /// Halves of pairs came apart: they count differently from the whole.
-    torn: bool,
 }
 
 #[derive(Deserialize)]
@@ -76,7 +73,7 @@ struct Data<'a> {
     timings: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize)]
 struct Response<'a> {
     #[serde(borrow, default)]
     id: Option<Cow<'a, str>>,
@@ -141,11 +138,13 @@ impl Reader for ResponsesReader {
             return Ok(event);
         }
         let data: Data<'_> = parse(data)?;
-        if self.is_repeat(data.sequence_number) {
-            event.gap = true;
+        // The first is number 0. Some servers begin at 1; what is sent first shows that they do.
+        let first = u64::from(data.kind == "response.created");
+        let repeat = self.numbers.is_repeat(data.sequence_number, first);
+        event.gap = self.numbers.gap;
+        if repeat {
             return Ok(event);
         }
-        event.gap = self.gap;
         match data.kind.as_ref() {
             "response.created" => {
                 let response = data.response.as_ref();
@@ -185,18 +184,6 @@ impl Reader for ResponsesReader {
 }
 
 impl ResponsesReader {
-    /// Whether an event of this number has been here before. Where one is missing, that is kept.
-    fn is_repeat(&mut self, number: Option<u64>) -> bool {
-        let Some(number) = number else { return false };
-        let expected = self.next.unwrap_or(number);
-        self.gap |= number != expected;
-        if number < expected {
-            return true;
-        }
-        self.next = Some(number.saturating_add(1));
-        false
-    }
-
     fn delta(
         &mut self,
         event: &mut Event,
@@ -207,8 +194,7 @@ impl ResponsesReader {
         match kind {
             "response.output_text.delta" => {
                 let found = text::measure(delta, kept);
-                self.arrived += u64::from(found.chars);
-                self.torn |= found.repaired;
+                self.arrived.add(found);
                 event.answer(found);
             }
             "response.refusal.delta" => event.answer(text::measure(delta, kept)),
@@ -232,23 +218,19 @@ impl ResponsesReader {
 
     fn end(&mut self, event: &mut Event, response: Option<&Response<'_>>) {
         event.sentinel = true;
-        let nothing = Response::default();
-        let response = response.unwrap_or(&nothing);
-        event.finish = ending(response).or(Some(Finish::Other));
+        let Some(response) = response else {
+            event.lost = Some("the last event has no response".into());
+            return;
+        };
+        event.finish = match response.status {
+            // Said to be over, and not how.
+            None => Some(Finish::Other),
+            Some(_) => ending(response),
+        };
         event.usage = response.usage.and_then(usage::openai);
         event.declared = response.timings.and_then(timing::llama);
         let stated = answer_text(response).or((self.repeated > 0).then_some(self.repeated));
-        let arrived = self.arrived;
-        event.lost = match stated {
-            Some(_) if self.torn => None,
-            Some(stated) if stated != arrived => Some(format!(
-                "the server says its answer has {stated} characters, and {arrived} arrived"
-            )),
-            None if self.gap => Some(
-                "events are missing by their own numbers, and nothing says what they held".into(),
-            ),
-            _ => None,
-        };
+        event.lost = self.arrived.lost(stated, self.numbers.gap);
     }
 }
 
@@ -278,6 +260,7 @@ fn ending(response: &Response<'_>) -> Option<Finish> {
             reason.and_then(finish::of).or(Some(Finish::Other))
         }
         "failed" => Some(Finish::Error),
+        // Cancelled, queued or still in progress: it has not ended.
         _ => None,
     }
 }
@@ -400,6 +383,47 @@ mod tests {
         assert!(!read(&mut reader, &created("r")).restarted);
         assert!(!read(&mut reader, &created("r")).restarted);
         assert!(read(&mut reader, &created("s")).restarted);
+    }
+
+    #[test]
+    fn the_first_number_is_0_or_that_of_a_start_numbered_from_1() {
+        let created = |number: u64| {
+            json!({"type": "response.created", "sequence_number": number}).to_string()
+        };
+        for (first, gap) in [
+            (created(0), false),
+            (created(1), false),
+            (created(2), true),
+            (delta(0, "a"), false),
+            (delta(1, "a"), true),
+            (delta(5, "a"), true),
+        ] {
+            assert_eq!(
+                read(&mut ResponsesReader::default(), &first).gap,
+                gap,
+                "{first}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_last_event_ends_an_answer_by_the_status_of_its_response() {
+        let end = |response: &str| {
+            let data = format!(r#"{{"type":"response.completed"{response}}}"#);
+            let end = read(&mut ResponsesReader::default(), &data);
+            assert!(end.sentinel);
+            (end.finish, end.lost.is_some())
+        };
+        let status = |status: &str| end(&format!(r#","response":{{"status":"{status}"}}"#));
+        assert_eq!(status("completed"), (Some(Finish::Stop), false));
+        assert_eq!(status("failed"), (Some(Finish::Error), false));
+        for open in ["cancelled", "in_progress", "queued"] {
+            assert_eq!(status(open), (None, false), "{open}");
+        }
+        assert_eq!(end(r#","response":{}"#), (Some(Finish::Other), false));
+        for missing in ["", r#","response":null"#] {
+            assert_eq!(end(missing), (None, true), "{missing}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Owns text inside JSON: how many characters a raw string holds, without building it.
 
+use memchr::{memchr_iter, memmem};
 use serde_json::value::RawValue;
 
 /// What a raw JSON value holds as text.
@@ -113,6 +114,21 @@ pub fn value(raw: &str) -> Option<serde_json::Value> {
         .ok()
 }
 
+/// Whether JSON may hold this word in a key or a value. No means no: a letter, a digit, a dot or a
+/// line below that is written as an escape, as no encoder writes it, may stand for any of the word.
+pub(crate) fn may_hold(json: &str, word: &str) -> bool {
+    memmem::find(json.as_bytes(), word.as_bytes()).is_some() || hides_letters(json.as_bytes())
+}
+
+/// Whether an escape stands for a character that words are made of.
+fn hides_letters(json: &[u8]) -> bool {
+    let is_of_words = |place: usize| {
+        let unit = unit(&json[place..]).and_then(|unit| u8::try_from(unit).ok());
+        unit.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_'))
+    };
+    memchr_iter(b'\\', json).any(is_of_words)
+}
+
 /// An event's JSON written anew, where the parser of fields refuses what is JSON all the same: of
 /// a key that stands twice the last counts, and surrogates alone are mended. Whether any were.
 pub(super) fn anew(data: &str) -> Option<(String, bool)> {
@@ -221,6 +237,28 @@ mod tests {
         assert_eq!(of(r#""\ude00b""#), (2, true, "\u{FFFD}b".into()));
         assert_eq!(of(r#""\ud83d\n""#), (2, true, "\u{FFFD}\n".into()));
         assert_eq!(of(r#""\ud83dx\u0041""#), (3, true, "\u{FFFD}xA".into()));
+    }
+
+    #[test]
+    fn a_word_may_be_held_as_written_or_behind_escapes_of_its_letters() {
+        for held in [
+            r#"{"error":1}"#,
+            r#"{"\u0065rror":1}"#,
+            r#"{"\u0065\u0072r\u006Fr":1}"#,
+        ] {
+            assert!(may_hold(held, "error"), "{held}");
+        }
+        assert!(may_hold(
+            r#"{"type":"response\u002efailed"}"#,
+            "response.failed"
+        ));
+        for plain in [
+            r#"{"a":"\n\"\\\u00e9\u003c\u0026\ud83d\ude00"}"#,
+            r#"{"a":"\u00"}"#,
+            "\\",
+        ] {
+            assert!(!may_hold(plain, "error"), "{plain}");
+        }
     }
 
     #[test]

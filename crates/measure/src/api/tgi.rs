@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::loss::{Arrived, Numbers};
+use super::text::Measured;
 use super::usage::{Counts, UNREADABLE};
 use super::{Ask, Dialect, Event, Framing, Kept, Key, Owner, Reader, Route, finish, parse, text};
 use crate::trace::Usage;
@@ -32,13 +34,15 @@ pub(super) const DIALECT: Dialect = Dialect {
     owns: &[
         ("/parameters/max_new_tokens", Owner::Limit),
         ("/inputs", Owner::Prompt),
+        // It would give the prompt back as output.
+        ("/parameters/return_full_text", Owner::Prompt),
     ],
     models: "/info",
     listed: |info| Some(vec![info.get("model_id")?.as_str()?.to_owned()]),
     key: Key::bearer(&["HF_TOKEN"]),
     headers: &[],
     ask,
-    reader: || Box::new(TgiReader),
+    reader: || Box::new(TgiReader::default()),
 };
 
 fn ask(ask: &Ask<'_>) -> Map<String, Value> {
@@ -51,12 +55,18 @@ fn ask(ask: &Ask<'_>) -> Map<String, Value> {
     body
 }
 
-/// Reads events, each of which says all that it says: no state.
-#[derive(Debug)]
-struct TgiReader;
+/// Reads events, and whether any of them is missing.
+#[derive(Debug, Default)]
+struct TgiReader {
+    numbers: Numbers,
+    arrived: Arrived,
+}
 
 #[derive(Deserialize)]
 struct Data<'a> {
+    /// Counts every token from 1, the special ones too.
+    #[serde(default)]
+    index: Option<u64>,
     #[serde(borrow, default)]
     token: Option<Token<'a>>,
     #[serde(borrow, default)]
@@ -87,11 +97,22 @@ impl Reader for TgiReader {
             return Ok(event);
         }
         let data: Data<'_> = parse(data)?;
-        if let Some(token) = data.token.filter(|token| !token.special) {
-            event.answer(text::measure(token.text, &mut kept));
+        let index = data.token.as_ref().and(data.index);
+        let repeat = self.numbers.is_repeat(index, 1);
+        event.gap = self.numbers.gap;
+        let token = data.token.filter(|token| !token.special && !repeat);
+        if let Some(token) = token {
+            let found = text::measure(token.text, &mut kept);
+            event.answer(found);
+            self.arrived.add(self.behind_its_start(found, token.text));
         }
         if let Some(details) = data.details {
             end(&mut event, details)?;
+            if event.sentinel {
+                let stated = Some(behind_white_space(data.generated_text));
+                let stated = stated.filter(|chars| *chars > 0);
+                event.lost = self.arrived.lost(stated, self.numbers.gap);
+            }
         }
         Ok(event)
     }
@@ -108,6 +129,27 @@ impl Reader for TgiReader {
         }
         Ok(event)
     }
+}
+
+impl TgiReader {
+    /// A piece of the answer without the white space that the answer starts with: the text that is
+    /// repeated at the end may lack it.
+    fn behind_its_start(&self, piece: Measured, raw: Option<&RawValue>) -> Measured {
+        if !self.arrived.is_empty() {
+            return piece;
+        }
+        let chars = behind_white_space(raw);
+        Measured {
+            chars: u32::try_from(chars).unwrap_or(u32::MAX),
+            ..piece
+        }
+    }
+}
+
+/// Characters of a text without the white space that it starts with.
+fn behind_white_space(raw: Option<&RawValue>) -> u64 {
+    let text = raw.map(text::string).unwrap_or_default();
+    text.trim_start().chars().count() as u64
 }
 
 /// The details of the last event: it repeats the text, which does not count again.
@@ -141,7 +183,7 @@ mod tests {
     use crate::trace::Finish;
 
     fn event(data: &str) -> Event {
-        TgiReader.read(b"", data, None).expect("reads")
+        TgiReader::default().read(b"", data, None).expect("reads")
     }
 
     #[test]
@@ -151,7 +193,7 @@ mod tests {
         );
         assert_eq!((first.answer_chars, first.finish), (2, None));
         let last = event(
-            r#"{"index":2,"token":{"id":2,"text":"</s>","special":true},"generated_text":"Hi","details":{"finish_reason":"eos_token","generated_tokens":2,"input_length":5,"seed":null}}"#,
+            r#"{"index":1,"token":{"id":2,"text":"</s>","special":true},"generated_text":"","details":{"finish_reason":"eos_token","generated_tokens":2,"input_length":5,"seed":null}}"#,
         );
         assert!(!last.is_content() && last.sentinel);
         assert_eq!(last.finish, Some(Finish::Stop));
@@ -162,10 +204,47 @@ mod tests {
     #[test]
     fn a_whole_answer_has_its_text_and_details() {
         let body = r#"[{"generated_text":"Hi","details":{"finish_reason":"length","generated_tokens":1,"prefill":[]}}]"#;
-        let event = TgiReader.whole(body, None).expect("reads");
+        let event = TgiReader::default().whole(body, None).expect("reads");
         assert_eq!(
             (event.answer_chars, event.finish),
             (2, Some(Finish::Length))
         );
+    }
+
+    /// The last of these tokens, each by its index and text, and of this text as repeated.
+    fn last(tokens: &[(u64, &str)], generated: &str) -> Event {
+        let mut reader = TgiReader::default();
+        let mut found = Event::default();
+        for (place, (index, text)) in tokens.iter().enumerate() {
+            let is_last = place + 1 == tokens.len();
+            let data = json!({"index": index, "token": {"text": text, "special": text.starts_with('<')},
+                "generated_text": is_last.then_some(generated),
+                "details": is_last.then(|| json!({"finish_reason": "length"}))});
+            found = reader.read(b"", &data.to_string(), None).expect("reads");
+        }
+        found
+    }
+
+    #[test]
+    fn a_number_missing_is_a_gap_and_lost_text_is_said() {
+        let whole = last(&[(1, " a"), (2, "b"), (3, "</s>")], " ab");
+        assert_eq!((whole.gap, whole.lost), (false, None));
+        let special = last(&[(1, "a"), (3, "b"), (4, "</s>")], "ab");
+        assert_eq!((special.gap, special.lost), (true, None));
+        let hole = last(&[(1, "a"), (3, "c")], "abc");
+        assert!(hole.gap && hole.lost.is_some());
+        assert!(last(&[(3, "a"), (4, "c")], "ac").gap, "begins too late");
+        let again = last(&[(1, "a"), (2, "b"), (2, "b"), (3, "c")], "abc");
+        assert_eq!((again.gap, again.lost), (true, None));
+        let more = last(&[(1, "a"), (2, "b")], "ab and more");
+        assert!(!more.gap && more.lost.is_some());
+    }
+
+    #[test]
+    fn white_space_at_the_start_and_a_text_left_out_are_no_loss() {
+        for generated in [" Deep sea", "Deep sea", ""] {
+            let found = last(&[(1, " "), (2, " Deep"), (3, " sea")], generated);
+            assert_eq!((found.gap, found.lost), (false, None), "{generated:?}");
+        }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn llama(raw: &RawValue) -> Option<Declared> {
 
 /// The times that Groq puts into its usage.
 pub(super) fn in_usage(raw: &RawValue) -> Option<Declared> {
-    if !raw.get().contains("completion_time") {
+    if !text::may_hold(raw.get(), "completion_time") {
         return None;
     }
     let usage = text::value(raw.get())?;
@@ -85,6 +85,9 @@ mod tests {
         let first = fireworks(given).and_then(|declared| declared.first);
         assert_eq!(first, Some(Length::from_millis(120)));
         assert_eq!(in_usage(raw(r#"{"prompt_tokens":1}"#)), None);
+        let escaped = raw(r#"{"completion\u005ftime":0.5}"#);
+        let output = in_usage(escaped).and_then(|declared| declared.output);
+        assert_eq!(output, Some(Length::from_millis(500)));
         assert_eq!(seconds(&Value::from(-1.0)), None);
     }
 }

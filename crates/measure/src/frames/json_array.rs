@@ -20,8 +20,12 @@ pub struct Parser {
 enum Place {
     /// The opening bracket has not come.
     Before,
-    /// Inside the array, outside of any element.
-    Between,
+    /// Behind the opening bracket.
+    Opened,
+    /// Behind an element.
+    Behind,
+    /// Behind the comma that follows an element.
+    Comma,
     /// Inside an element.
     Inside,
     /// Behind the closing bracket.
@@ -92,20 +96,21 @@ impl Parser {
         element.clear();
         element.shrink_to(super::KEPT);
         self.element = element;
-        self.place = Place::Between;
+        self.place = Place::Behind;
         Ok(&rest[end + 1..])
     }
 
     fn outside<'p, F: FnMut(Item<'_>)>(&mut self, rest: &'p [u8], on: &mut F) -> &'p [u8] {
         match (self.place, rest[0]) {
-            (_, b' ' | b'\t' | b'\r' | b'\n') | (Place::Between, b',') => {}
-            (Place::Before, b'[') => self.place = Place::Between,
-            (Place::Between, b'{') => {
+            (_, b' ' | b'\t' | b'\r' | b'\n') => {}
+            (Place::Before, b'[') => self.place = Place::Opened,
+            (Place::Behind, b',') => self.place = Place::Comma,
+            (Place::Opened | Place::Comma, b'{') => {
                 self.place = Place::Inside;
                 self.depth = Depth::default();
                 return rest;
             }
-            (Place::Between, b']') => {
+            (Place::Opened | Place::Behind, b']') => {
                 self.place = Place::After;
                 on(Item::End);
             }
@@ -169,6 +174,11 @@ mod tests {
         );
         assert_eq!(read(b"[]x", 1), ["End", "Stray([120])"]);
         assert_eq!(read(b"[1]", 1), ["Stray([49])"]);
+        assert_eq!(read(b"[,{}]", 1), ["Stray([44])"]);
+        for (body, stray) in [("[{}{}]", 123), ("[{},,{}]", 44), ("[{},]", 93)] {
+            let expected = ["{} true".to_owned(), format!("Stray([{stray}])")];
+            assert_eq!(read(body.as_bytes(), 3), expected, "{body}");
+        }
     }
 
     #[test]

@@ -24,40 +24,40 @@ pub fn ndjson(body: &[u8]) -> Vec<Seen> {
     each.flatten().collect()
 }
 
-/// A body that is an array of objects: white space and commas may stand between them.
+/// A body that is an array of objects, with a comma between each two and white space anywhere.
 pub fn array(body: &[u8]) -> Vec<Seen> {
     let mut seen = Vec::new();
-    let mut rest = body.trim_ascii_start_of(b"");
-    let Some(inner) = rest.strip_prefix(b"[") else {
-        seen.extend(rest.first().map(|byte| Seen::Stray(vec![*byte])));
+    let stray = |rest: &[u8]| rest.first().map(|byte| Seen::Stray(vec![*byte]));
+    let body = json_trimmed(body);
+    let Some(mut rest) = body.strip_prefix(b"[").map(json_trimmed) else {
+        seen.extend(stray(body));
         return seen;
     };
-    rest = inner.trim_ascii_start_of(b",");
-    while let Some(first) = rest.first() {
-        match first {
-            b'{' => match element(rest) {
-                Some(end) => {
-                    seen.push(event(&rest[..end], true));
-                    rest = &rest[end..];
-                }
-                None => {
-                    seen.push(event(rest, false));
-                    return seen;
-                }
-            },
-            b']' => {
-                seen.push(Seen::End);
-                rest = rest[1..].trim_ascii_start_of(b"");
-                seen.extend(rest.first().map(|byte| Seen::Stray(vec![*byte])));
-                return seen;
-            }
-            other => {
-                seen.push(Seen::Stray(vec![*other]));
-                return seen;
-            }
+    while rest.starts_with(b"{") {
+        let Some(end) = element(rest) else {
+            seen.push(event(rest, false));
+            return seen;
+        };
+        seen.push(event(&rest[..end], true));
+        rest = json_trimmed(&rest[end..]);
+        let Some(next) = rest.strip_prefix(b",").map(json_trimmed) else {
+            return closed(seen, rest);
+        };
+        if !next.starts_with(b"{") {
+            seen.extend(stray(next));
+            return seen;
         }
-        rest = rest.trim_ascii_start_of(b",");
+        rest = next;
     }
+    closed(seen, rest)
+}
+
+/// What stands where only the closing bracket may.
+fn closed(mut seen: Vec<Seen>, rest: &[u8]) -> Vec<Seen> {
+    let behind = rest.strip_prefix(b"]").map(json_trimmed);
+    seen.extend(behind.map(|_| Seen::End));
+    let stray = behind.unwrap_or(rest).first();
+    seen.extend(stray.map(|byte| Seen::Stray(vec![*byte])));
     seen
 }
 
@@ -93,15 +93,8 @@ fn balanced(blank: &[u8]) -> Option<usize> {
     Some(end + 1)
 }
 
-/// Without the white space of JSON, and these bytes, at its start.
-trait Trim {
-    fn trim_ascii_start_of(&self, more: &[u8]) -> &[u8];
-}
-
-impl Trim for [u8] {
-    fn trim_ascii_start_of(&self, more: &[u8]) -> &[u8] {
-        let is_space = |byte: &u8| b" \t\r\n".contains(byte) || more.contains(byte);
-        let start = self.iter().position(|byte| !is_space(byte));
-        &self[start.unwrap_or(self.len())..]
-    }
+/// Without the white space of JSON at its start.
+fn json_trimmed(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(|byte| !b" \t\r\n".contains(byte));
+    &text[start.unwrap_or(text.len())..]
 }
