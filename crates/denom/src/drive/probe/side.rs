@@ -14,9 +14,9 @@ use measure::time::Length;
 use measure::trace::{self, Trace};
 
 use super::super::books::Books;
-use super::super::{note, request};
 use super::super::shared::{Job, Shared};
 use super::super::sink::Taker;
+use super::super::{note, request};
 use super::Route;
 use crate::clock::{self, Clock, ClockWatch, RunClock};
 use crate::net::connect::connect;
