@@ -430,8 +430,10 @@ impl Reading {
             // The standard ignores what is framed as nothing, and so is it here unless it fails.
             Item::Loose(value) => {
                 let text = String::from_utf8_lossy(value);
-                if text.starts_with('<') && !self.trace.sentinel {
-                    self.malformed("a page in HTML stands among the events: something between here and the server answered");
+                match text.starts_with('<') {
+                    true if self.trace.sentinel => self.trace.note(Oddity::PostDoneData),
+                    true => self.malformed("a page in HTML stands among the events: something between here and the server answered"),
+                    false => {}
                 }
                 let may_fail = api::text::may_hold(&text, "error");
                 if let Some(error) = may_fail.then(|| api::error_body(&text)).flatten() {
@@ -533,11 +535,9 @@ impl Reading {
             self.malformed(&text);
         }
         self.trace.reasoning_summary |= event.summary;
-        let before = self.trace.usage;
-        self.trace.usage = match (before, event.usage) {
-            (Some(before), Some(later)) => Some(before.updated(later)),
-            (before, later) => later.or(before),
-        };
+        if let Some(later) = event.usage {
+            self.trace.update_usage(later, self.reader.counts_run());
+        }
         self.trace.finish_reason = match (self.trace.finish_reason, event.finish) {
             (Some(before), Some(later)) => Some(before.and(later)),
             (before, later) => later.or(before),

@@ -120,6 +120,11 @@ fn settle(usage: &Usage, trace: &Trace) -> Tokens {
     let Some(output) = usage.output else {
         return tokens;
     };
+    if let Some(most) = trace.output_fell_from {
+        tokens.inconsistent = Some(format!(
+            "usage states {output} output tokens, and stated {most} before: a running count fell"
+        ));
+    }
     let reasoning = usage.reasoning.unwrap_or(0);
     let billed = match (usage.input, usage.total) {
         (Some(input), Some(total)) if input.checked_add(output) != Some(total) => {
@@ -158,7 +163,9 @@ fn settle(usage: &Usage, trace: &Trace) -> Tokens {
 
 /// Tokens as stated per chunk, where every chunk had them.
 fn place_stated(trace: &Trace, arrivals: &mut [Arrival]) -> Option<u64> {
-    if trace.stated_chunks == 0 || trace.stated_chunks != trace.chunks() {
+    // Where a running count fell, its steps are no counts.
+    let runs = trace.output_fell_from.is_none();
+    if !runs || trace.stated_chunks == 0 || trace.stated_chunks != trace.chunks() {
         return None;
     }
     let total = arrivals
@@ -431,6 +438,25 @@ mod tests {
         };
         let (tokens, shares) = counted(reads(&[(1, 4), (1, 5)]), usage, Finish::Stop);
         assert!(tokens.inconsistent.is_some() && shares.is_empty());
+    }
+
+    #[test]
+    fn a_running_count_that_falls_spoils_the_last_one() {
+        let mut trace = Trace::begun(0, 0, 0, false, Instant::ORIGIN);
+        trace.reads = reads(&[(1, 4), (1, 5), (1, 3)]);
+        trace.finish_reason = Some(Finish::Stop);
+        for counts in [[1, 2, 3], [1, 1, 3], [1, 3, 2], [30, 2, 3]] {
+            (trace.usage, trace.output_fell_from) = (None, None);
+            for count in counts {
+                trace.update_usage(output(count), true);
+            }
+            let tokens = count(&trace, &mut join(&trace.reads), true);
+            let fell = !counts.is_sorted();
+            assert_eq!(tokens.inconsistent.is_some(), fell, "{counts:?}");
+        }
+        trace.output_fell_from = None;
+        trace.update_usage(output(1), false);
+        assert_eq!(trace.output_fell_from, None, "counts of several choices");
     }
 
     #[test]

@@ -411,6 +411,9 @@ pub struct Trace {
     /// Token counts as given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The largest running count of output tokens, where a later one was below one before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_fell_from: Option<u64>,
     /// The server's own timing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared: Option<Declared>,
@@ -486,6 +489,7 @@ impl Trace {
             finish_reason: None,
             sentinel: false,
             usage: None,
+            output_fell_from: None,
             declared: None,
             error: None,
             malformed: None,
@@ -514,6 +518,18 @@ impl Trace {
     /// Characters over all reads.
     pub fn chars(&self) -> u64 {
         self.reads.iter().map(|read| u64::from(read.chars)).sum()
+    }
+
+    /// Takes counts as stated later: each that they give replaces the one before. A running count of
+    /// output only grows; where it falls, that is kept.
+    pub fn update_usage(&mut self, later: Usage, runs: bool) {
+        let before = self.usage.unwrap_or_default();
+        if let (Some(most), Some(output), true) = (before.output, later.output, runs)
+            && output < most
+        {
+            self.output_fell_from = self.output_fell_from.max(Some(most));
+        }
+        self.usage = Some(before.updated(later));
     }
 
     /// Notes an oddity once.

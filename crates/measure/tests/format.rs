@@ -125,6 +125,7 @@ fn names() -> Vec<String> {
         rejected: Some(1),
         bad: true,
     });
+    trace.output_fell_from = Some(1);
     trace.declared = Some(Declared {
         prompt: length,
         prompt_tokens: Some(1),

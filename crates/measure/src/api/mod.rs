@@ -201,6 +201,12 @@ pub trait Reader: Debug + Send {
         true
     }
 
+    /// Whether counts on the way are of all output so far, so that they only grow. Of several
+    /// choices some servers count each apart.
+    fn counts_run(&self) -> bool {
+        true
+    }
+
     /// Reads a whole body that was no stream.
     fn whole(&mut self, body: &str, kept: Kept<'_>) -> Result<Event, String> {
         self.read(b"", body, kept)

@@ -53,6 +53,10 @@ impl Reader for OpenaiReader {
     fn is_finished(&self) -> bool {
         self.choices.are_finished()
     }
+
+    fn counts_run(&self) -> bool {
+        !self.choices.are_several()
+    }
 }
 
 impl OpenaiReader {

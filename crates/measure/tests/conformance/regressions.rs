@@ -411,3 +411,49 @@ fn a_completed_event_whose_response_is_not_completed_is_no_good_end() {
         assert_eq!(found, Outcome::Failed(failure), "{end}");
     }
 }
+
+/// Only the last of a server's running counts was looked at, whatever it had counted before.
+#[test]
+fn a_running_count_that_falls_is_inconsistent() {
+    let chunk = |index: u64, count: u64| {
+        format!(
+            r#"{{"choices":[{{"index":{index},"delta":{{"content":"abc"}},"finish_reason":"stop"}}],"usage":{{"completion_tokens":{count}}}}}"#
+        )
+    };
+    let total = |count: u64| format!(r#"{{"choices":[],"usage":{{"completion_tokens":{count}}}}}"#);
+    let found = |events: &[String]| {
+        let events: Vec<&str> = events
+            .iter()
+            .map(String::as_str)
+            .chain(["[DONE]"])
+            .collect();
+        let (body, content_type) = framed(Api::OpenaiChat, &events);
+        let trace = traced(Api::OpenaiChat, Some(content_type), [&body[..]]);
+        let judged = judged(Api::OpenaiChat, trace);
+        assert_eq!(judged.outcome, Outcome::Ok);
+        (
+            judged.flags.contains(&Flag::UsageInconsistent),
+            judged.tokens.inconsistent,
+        )
+    };
+    let (is_flagged, text) = found(&[chunk(0, 10), chunk(0, 20), chunk(0, 30), total(3)]);
+    let text = text.expect("a reason");
+    assert!(
+        is_flagged && text.contains("states 3 ") && text.contains("stated 30 "),
+        "{text}"
+    );
+    assert!(found(&[chunk(0, 3), chunk(0, 2), chunk(0, 3), total(3)]).0);
+    assert!(!found(&[chunk(0, 1), chunk(0, 2), chunk(0, 3), total(3)]).0);
+    // Some servers count each of several choices apart.
+    assert!(!found(&[chunk(0, 1), chunk(1, 1), chunk(0, 3), chunk(1, 2), total(5)]).0);
+}
+
+/// A page in HTML behind the sentinel left no trace where it was framed as nothing.
+#[test]
+fn a_page_in_html_behind_the_sentinel_is_noted() {
+    for page in ["<html>502</html>", "data: <html>502</html>"] {
+        let body = format!("{HI}\n\ndata: [DONE]\n\n{page}\n\n");
+        let noted = (Outcome::Ok, vec![Flag::PostDoneData]);
+        assert_eq!(outcome(Api::OpenaiChat, &body), noted, "{page}");
+    }
+}

@@ -22,7 +22,7 @@ fn once(stream: &mut Stream, rng: &mut ChaCha8Rng) {
         rng.random_range(0..events.len()),
         rng.random_range(0..events.len()),
     );
-    match rng.random_range(0..12) {
+    match rng.random_range(0..13) {
         0 => drop(events.remove(one)),
         1 => events.insert(other, events[one].clone()),
         2 => events.swap(one, other),
@@ -38,6 +38,7 @@ fn once(stream: &mut Stream, rng: &mut ChaCha8Rng) {
             .flatten()
             .for_each(|event| counts(event, rng)),
         10 => numbers(events, one, rng),
+        11 => events[one].iter_mut().for_each(|event| fail(event, rng)),
         _ => match rng.random_bool(0.5) {
             true => events
                 .iter_mut()
@@ -71,6 +72,25 @@ fn void(value: &mut Value, names: &[&str]) {
                         };
                     }
                     _ => void(member, names),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Ends of which none is the end of a good answer, over all APIs.
+const FAILING: &[&str] = &["content_filter", "refusal", "SAFETY", "error"];
+
+/// Sets every reason to finish, absent or not, to one that fails.
+fn fail(value: &mut Value, rng: &mut ChaCha8Rng) {
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(|value| fail(value, rng)),
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                match FINISHES.contains(&name.as_str()) {
+                    true => *member = json!(FAILING[rng.random_range(0..FAILING.len())]),
+                    false => fail(member, rng),
                 }
             }
         }
@@ -146,10 +166,13 @@ fn count(before: &Value, rng: &mut ChaCha8Rng) -> Value {
 
 /// Alters the number of one event, where events have numbers.
 fn numbers(events: &mut [Option<Value>], one: usize, rng: &mut ChaCha8Rng) {
-    if let Some(event) = &mut events[one]
-        && event["sequence_number"].is_u64()
-    {
-        event["sequence_number"] = json!(rng.random_range(0..20));
+    let Some(event) = &mut events[one] else {
+        return;
+    };
+    for name in ["sequence_number", "index"] {
+        if event[name].is_u64() {
+            event[name] = json!(rng.random_range(0..20));
+        }
     }
 }
 
@@ -165,7 +188,7 @@ pub fn bytes(body: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
     }
     let at = rng.random_range(0..body.len());
     let upto = (at + rng.random_range(1..40)).min(body.len());
-    match rng.random_range(0..7) {
+    match rng.random_range(0..8) {
         0 => body[at] ^= 1 << rng.random_range(0..8),
         1 => body[at] = rng.random(),
         2 => body.truncate(at),
@@ -174,7 +197,8 @@ pub fn bytes(body: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
             let again = body[at..upto].to_vec();
             body.splice(at..at, again);
         }
-        5 => body.insert(at, b"\n\r\0\"\\{}[]:, "[rng.random_range(0..12)]),
+        5 => escape(body, rng),
+        6 => body.insert(at, b"\n\r\0\"\\{}[]:, "[rng.random_range(0..12)]),
         _ => {
             let field = [
                 &b"error: gone\n"[..],
@@ -200,5 +224,16 @@ pub fn end(rng: &mut ChaCha8Rng) -> Transport {
         },
         3..6 => Transport::Closed,
         _ => Transport::Complete,
+    }
+}
+
+/// Writes one letter of the word for an error as its escape: the same JSON.
+fn escape(body: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
+    let word = b"error";
+    let found = body.windows(word.len()).position(|part| part == word);
+    if let Some(place) = found {
+        let place = place + rng.random_range(0..word.len());
+        let escaped = format!("\\u{:04x}", body[place]);
+        body.splice(place..=place, escaped.into_bytes());
     }
 }

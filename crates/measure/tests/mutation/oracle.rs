@@ -27,11 +27,15 @@ pub struct Opinion {
 struct Reading {
     finishes: Vec<(u64, bool)>,
     finish: bool,
+    fails: bool,
     ended: bool,
     chars: usize,
     after: bool,
     starts: Vec<String>,
     numbers: Vec<u64>,
+    /// Events without a number, and the most that the first number may be.
+    unnumbered: u64,
+    first: u64,
     texts: (usize, usize),
     repeats: bool,
     counts: [Count; 3],
@@ -102,12 +106,7 @@ impl Reading {
         if name == b"error" || has_error(&event) {
             self.opinion.against.push("an error");
         }
-        if let Some(number) = event["sequence_number"].as_u64()
-            && api == Api::OpenaiResponses
-        {
-            self.repeats |= self.numbers.iter().any(|known| *known >= number);
-            self.numbers.push(number);
-        }
+        self.number(api, &event);
         if terminated {
             self.chars += content(api, &event);
         }
@@ -121,6 +120,27 @@ impl Reading {
         }
         self.state_counts(api, &event);
         self.end(api, &event);
+    }
+
+    /// Takes the number that the event bears, and from where the numbers may begin.
+    fn number(&mut self, api: Api, event: &Value) {
+        let (number, first) = match api {
+            Api::OpenaiResponses => {
+                let created = event["type"] == "response.created";
+                (&event["sequence_number"], u64::from(created))
+            }
+            Api::Tgi if event["token"].is_object() => (&event["index"], 1),
+            _ => (&Value::Null, 0),
+        };
+        let Some(number) = number.as_u64() else {
+            self.unnumbered += 1;
+            return;
+        };
+        if self.numbers.is_empty() {
+            self.first = self.unnumbered + first;
+        }
+        self.repeats |= self.numbers.iter().any(|known| *known >= number);
+        self.numbers.push(number);
     }
 
     fn no_json(&mut self, api: Api, name: &[u8], data: &str, terminated: bool) {
@@ -155,6 +175,7 @@ impl Reading {
                 for choice in event["choices"].as_array().into_iter().flatten() {
                     let index = choice["index"].as_u64().unwrap_or(0);
                     let finished = choice["finish_reason"].is_string();
+                    self.fails |= is_failing(&choice["finish_reason"]);
                     self.finish |= finished;
                     match self.finishes.iter_mut().find(|(known, _)| *known == index) {
                         Some((_, before)) => *before |= finished,
@@ -169,23 +190,45 @@ impl Reading {
                     if part["type"] == "output_text" {
                         self.texts.1 = chars(&part["text"]);
                     }
-                    (self.finish, self.ended) = (true, true);
+                    let response = &event["response"];
+                    let status = response["status"].as_str().unwrap_or("completed");
+                    let ended = matches!(status, "completed" | "incomplete");
+                    self.finish |= response.is_object() && ended;
+                    self.ended = true;
                 }
                 _ => {}
             },
             Api::Anthropic => {
-                self.finish |= kind == "message_delta" && event["delta"]["stop_reason"].is_string();
+                let reason = &event["delta"]["stop_reason"];
+                self.finish |= kind == "message_delta" && reason.is_string();
+                self.fails |= kind == "message_delta" && is_failing(reason);
                 self.ended |= kind == "message_stop";
             }
-            Api::Gemini => self.finish |= event["candidates"][0]["finishReason"].is_string(),
+            Api::Gemini => {
+                let reason = &event["candidates"][0]["finishReason"];
+                self.finish |= reason.is_string();
+                self.fails |= is_failing(reason);
+            }
             Api::Ollama => {
                 let done = event["done"] == true;
                 self.finish |= done;
                 self.ended |= done && chars(&event["done_reason"]) > 0;
+                self.fails |= done && is_failing(&event["done_reason"]);
             }
             Api::Tgi => {
-                self.finish |= event["details"]["finish_reason"].is_string();
+                let reason = &event["details"]["finish_reason"];
+                self.finish |= reason.is_string();
+                self.fails |= is_failing(reason);
                 self.ended |= self.finish;
+                // The repeated text may lack the white space that the answer starts with.
+                let start =
+                    |text: &Value| text.as_str().map_or(0, |t| t.trim_start().chars().count());
+                self.texts.0 += match event["token"]["special"] == true {
+                    true => 0,
+                    false if self.texts.0 == 0 => start(&event["token"]["text"]),
+                    false => chars(&event["token"]["text"]),
+                };
+                self.texts.1 = self.texts.1.max(start(&event["generated_text"]));
             }
         }
     }
@@ -236,6 +279,7 @@ impl Reading {
             }
         };
         against(!self.finish, "no finish marker");
+        against(self.fails, "a finish that fails");
         against(self.chars == 0, "no content");
         against(
             self.finishes.iter().any(|(_, finished)| !finished),
@@ -252,7 +296,11 @@ impl Reading {
             }
         };
         must(
-            self.numbers.windows(2).any(|pair| pair[1] != pair[0] + 1),
+            self.numbers.windows(2).any(|pair| pair[1] != pair[0] + 1)
+                || self
+                    .numbers
+                    .first()
+                    .is_some_and(|first| *first > self.first),
             Flag::SeqGap,
         );
         must(
@@ -294,6 +342,12 @@ fn contradicts(counts: [Count; 3], chars: usize, only_sums: bool) -> bool {
         _ => false,
     };
     sum || (ratio && !only_sums)
+}
+
+fn is_failing(reason: &Value) -> bool {
+    ["content_filter", "refusal", "SAFETY", "error"]
+        .iter()
+        .any(|word| reason == word)
 }
 
 fn chars(value: &Value) -> usize {

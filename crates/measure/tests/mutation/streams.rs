@@ -37,7 +37,7 @@ pub fn valid(api: Api, rng: &mut ChaCha8Rng) -> Stream {
         Api::Gemini if variant == 0 => (Form::Array, gemini(&words)),
         Api::Gemini => (Form::Sse, gemini(&words)),
         Api::Ollama => (Form::Lines, ollama(&words, variant)),
-        Api::Tgi => (Form::Sse, tgi(&words)),
+        Api::Tgi => (Form::Sse, tgi(&words, variant)),
     };
     Stream { api, form, events }
 }
@@ -156,11 +156,17 @@ fn ollama(words: &[&str], variant: u32) -> Vec<Option<Value>> {
     events.into_iter().map(Some).collect()
 }
 
-fn tgi(words: &[&str]) -> Vec<Option<Value>> {
+/// Variant 2 has no numbers, as older versions.
+fn tgi(words: &[&str], variant: u32) -> Vec<Option<Value>> {
     let token = |word: &str| json!({"token": {"text": word, "special": false}, "details": null});
     let mut events: Vec<Value> = words.iter().map(|word| token(word)).collect();
     events.push(json!({"token": {"text": "</s>", "special": true}, "generated_text": words.concat(),
         "details": {"finish_reason": "length", "generated_tokens": words.len(), "input_length": 9}}));
+    if variant != 2 {
+        for (place, event) in events.iter_mut().enumerate() {
+            event["index"] = json!(place + 1);
+        }
+    }
     events.into_iter().map(Some).collect()
 }
 
