@@ -170,7 +170,8 @@ pub(super) async fn get(
     let failed = |text: String| {
         let text = config.scrub.apply(&text);
         Failure::no_result(format!(
-            "{shown} cannot be asked: {text}: check that the server runs and the address is right"
+            "{shown} cannot be asked: {text}: {}",
+            config.http.what_to_check()
         ))
     };
     let mut connection = connect(target, &config.connecting(), &clock, wake)

@@ -372,9 +372,9 @@ pub(super) fn why_end(shared: &Shared, trace: &Trace, said: &str) -> Option<Stri
         )),
         // What this machine lacks is no answer of the server: the level says so.
         (_, Transport::NoConnection { local: true, .. }) => None,
-        (_, Transport::NoConnection { text, .. }) => Some(format!("{text}: check that the server runs and the address is right")),
+        (_, Transport::NoConnection { text, .. }) => Some(format!("{text}: {}", shared.job.connect.http.what_to_check())),
         (_, Transport::Timeout { phase: trace::Phase::Dns | trace::Phase::Connect | trace::Phase::Tls }) => {
-            Some(format!("{url} did not let us connect in time: check that the server runs and the address is right"))
+            Some(format!("{url} did not let us connect in time: {}", shared.job.connect.http.what_to_check()))
         }
         _ => trace.malformed.as_ref().filter(|_| trace.first_content.is_none()).map(|text| {
             format!("{url} does not answer as this API does: {text}; check the path, or name the API with --api")

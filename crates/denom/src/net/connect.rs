@@ -279,10 +279,7 @@ pub(super) async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
     let stream = shaken.map_err(|error| fail(tls::reason(&error, &target.host)))?;
     let agreed = stream.get_ref().1.alpn_protocol();
     if options.http == HttpVersion::Two && agreed != Some(options.http.alpn()) {
-        let text = format!(
-            "{} offers no HTTP/2 over TLS; leave --http 2 out",
-            target.host
-        );
+        let text = format!("{} offers no HTTP/2 over TLS", target.host);
         return Err(fail(text));
     }
     Ok(stream)

@@ -36,6 +36,16 @@ impl HttpVersion {
         }
     }
 
+    /// What to look at where nobody could be asked.
+    pub fn what_to_check(self) -> &'static str {
+        match self {
+            HttpVersion::One => "check that the server runs and the address is right",
+            HttpVersion::Two => {
+                "check that the server runs and the address is right, or leave --http 2 out"
+            }
+        }
+    }
+
     /// The name by which TLS agrees on it.
     pub(super) fn alpn(self) -> &'static [u8] {
         match self {

@@ -46,7 +46,7 @@ pub(super) async fn speak<C: Clock, S: AsyncRead + AsyncWrite + Unpin + 'static>
             let spoken_in_time = timeout(greeting_limit.into(), speaking).await;
             let http = spoken_in_time.unwrap_or_else(|_| {
                 let text = format!(
-                    "the connection is open, and the server did not begin to speak HTTP/2 within {greeting_limit}; leave --http 2 out, or give it longer with --timeout"
+                    "the connection is open, and the server did not begin to speak HTTP/2 within {greeting_limit} (--timeout gives it longer)"
                 );
                 Err(ConnectError::failed(Phase::Connect, text))
             })?;
@@ -89,11 +89,11 @@ async fn speak_http2(
     let fail = |error: Option<h2::Error>| {
         let text = match error {
             _ if greeting.get().is_http1() => {
-                "the server does not speak HTTP/2 (it answers in HTTP/1.1); leave --http 2 out"
+                "the server does not speak HTTP/2 (it answers in HTTP/1.1)"
                     .to_owned()
             }
             Some(error) if !error.is_io() => {
-                format!("the server does not speak HTTP/2 ({error}); leave --http 2 out")
+                format!("the server does not speak HTTP/2 ({error})")
             }
             _ => "the server closed the connection before it began to speak HTTP/2, which it may not speak"
                 .to_owned(),
