@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::io::flush;
 use super::tap::Tap;
 
 /// What a client of HTTP/2 writes before its first frame, in bytes.
@@ -140,9 +141,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for H2Io<T> {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        ready!(Pin::new(&mut this.stream).poll_flush(cx))?;
-        this.tap.request_bytes_flushed();
-        Poll::Ready(Ok(()))
+        flush(&mut this.stream, &this.tap, cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -18,10 +18,9 @@ use hyper::http::uri::{Authority, Scheme};
 use hyper::{Request, Response, Uri, Version};
 
 /// The version that connections speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpVersion {
     /// HTTP/1.1.
-    #[default]
     One,
     /// HTTP/2: by prior knowledge over http, by ALPN over https.
     Two,

@@ -39,6 +39,17 @@ impl<T> HyperIo<T> {
     }
 }
 
+/// Flushes, and says that the request's bytes so far are with the system.
+pub(super) fn flush<T: AsyncWrite + Unpin>(
+    stream: &mut T,
+    tap: &Tap,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    ready!(Pin::new(stream).poll_flush(cx))?;
+    tap.request_bytes_flushed();
+    Poll::Ready(Ok(()))
+}
+
 impl<T: AsyncRead + Unpin> rt::Read for HyperIo<T> {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -83,9 +94,7 @@ impl<T: AsyncWrite + Unpin> rt::Write for HyperIo<T> {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        ready!(Pin::new(&mut this.stream).poll_flush(cx))?;
-        this.tap.request_bytes_flushed();
-        Poll::Ready(Ok(()))
+        flush(&mut this.stream, &this.tap, cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

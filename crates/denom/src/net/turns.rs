@@ -194,8 +194,8 @@ pub(super) fn look_once(driver: &mut Option<Driver>, tap: &Tap) {
     grant_a_read(driver, tap, &mut Context::from_waker(&waker));
 }
 
-/// Polls the half of the connection that reads and writes, if it has not finished. True if it finishes now; what went
-/// wrong it tells the response or the body.
+/// Polls the half of the connection that reads and writes, if it has not finished. True if it finishes
+/// now; what went wrong it tells the response or the body.
 fn poll_driver(driver: &mut Option<Driver>, cx: &mut Context<'_>) -> bool {
     let finished = driver
         .as_mut()
