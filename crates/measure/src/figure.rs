@@ -451,6 +451,14 @@ impl Dist {
         self
     }
 
+    /// The same, withheld for this reason where it rests on nothing.
+    pub fn unless_empty(self, why: Withheld) -> Self {
+        match self.n() {
+            0 => self.withhold(why),
+            _ => self,
+        }
+    }
+
     /// Marked as resting on a part of the ok requests that the guards selected.
     pub fn mark_selected(mut self, selected: bool) -> Self {
         self.selected = selected;

@@ -75,10 +75,7 @@ pub(super) fn figures(scene: &Scene<'_>) -> Client {
         _ => read_lag,
     };
     let read_lag_bound = Dist::of_lengths("read_lag_bound", high, 0, basis(count));
-    let read_lag_bound = match count {
-        0 => read_lag_bound.withhold(nothing),
-        _ => read_lag_bound,
-    };
+    let read_lag_bound = read_lag_bound.unless_empty(nothing);
     let stamps = scene
         .level
         .requests
@@ -139,9 +136,7 @@ pub(super) fn send_lags(scene: &Scene<'_>) -> impl Iterator<Item = Length> {
 
 fn send_lag(scene: &Scene<'_>) -> Dist {
     let lags: Vec<Length> = send_lags(scene).collect();
-    let mut basis = scene.basis(Rule::PlannedToSent, lags.len() as u64);
-    basis.population.of = scene.members().count() as u64;
-    basis.population.what = "issued requests";
+    let basis = scene.issued_basis(Rule::PlannedToSent, lags.len() as u64);
     let dist = Dist::of_lengths("send_lag", lags, 0, basis);
     match scene.load.kind {
         Loop::Open => dist,

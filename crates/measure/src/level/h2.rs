@@ -17,9 +17,7 @@ fn waited(request: &Judged) -> Option<Length> {
 /// From all being ready to `sent`.
 pub(super) fn wait(scene: &Scene<'_>) -> Dist {
     let all: Vec<Length> = scene.members().filter_map(waited).collect();
-    let mut basis = scene.basis(Rule::ReadyToSent, all.len() as u64);
-    basis.population.of = scene.members().count() as u64;
-    basis.population.what = "issued requests";
+    let basis = scene.issued_basis(Rule::ReadyToSent, all.len() as u64);
     shown("h2_wait", all, basis)
 }
 
@@ -35,12 +33,8 @@ pub(super) fn ttft_with_wait(scene: &Scene<'_>) -> Dist {
 }
 
 fn shown(metric: &'static str, all: Vec<Length>, basis: DistBasis) -> Dist {
-    let none = all.is_empty();
-    let dist = Dist::of_lengths(metric, all, 0, basis);
-    match none {
-        true => dist.withhold(Withheld::new("not_observed", "no request went over HTTP/2")),
-        false => dist,
-    }
+    let why = Withheld::new("not_observed", "no request went over HTTP/2");
+    Dist::of_lengths(metric, all, 0, basis).unless_empty(why)
 }
 
 /// That requests waited for the server to admit them.

@@ -114,13 +114,9 @@ pub(super) fn figures(scene: &Scene<'_>) -> Latency {
     };
     let ended = |metric, rule, of: &dyn Fn(&Judged) -> Option<Length>| {
         let all: Vec<Length> = scene.ok().filter_map(of).collect();
-        let none = all.is_empty();
-        let dist = Dist::of_lengths(metric, all, 0, scene.basis(rule, scene.ok_count()));
-        if none {
-            dist.withhold(Withheld::new("no_ok_request", "no request ended ok"))
-        } else {
-            dist
-        }
+        let why = Withheld::new("no_ok_request", "no request ended ok");
+        let basis = scene.basis(rule, scene.ok_count());
+        Dist::of_lengths(metric, all, 0, basis).unless_empty(why)
     };
     Latency {
         ttft: streamed("ttft", Rule::SentToFirstContent, &ttft),
@@ -230,16 +226,9 @@ pub(super) fn failures_included(scene: &Scene<'_>) -> FailuresIncluded {
     first.extend(scene.members().filter(had_content).filter_map(ttft));
     let without = failed.iter().filter(|r| ttft(r).is_none()).count() as u64;
     let whole: Vec<Length> = scene.ok().filter_map(e2e).collect();
-    let basis = |rule, kept: u64| {
-        let mut basis = scene.basis(rule, kept);
-        basis.population.of = scene.members().count() as u64;
-        basis.population.what = "issued requests";
-        basis
-    };
-    let none = |dist: Dist| match dist.n() {
-        0 => dist.withhold(Withheld::new("nothing_observed", "no request supports it")),
-        _ => dist,
-    };
+    let basis = |rule, kept: u64| scene.issued_basis(rule, kept);
+    let none =
+        |dist: Dist| dist.unless_empty(Withheld::new("nothing_observed", "no request supports it"));
     let unseen = streams::why_not_streamed(scene).filter(|_| scene.ok_count() > 0);
     let kept = first.len() as u64 + without;
     let ended = whole.len() as u64 + failed.len() as u64;
@@ -319,16 +308,8 @@ pub(super) fn connection(scene: &Scene<'_>) -> Connection {
         let mut basis = scene.basis(Rule::Connecting, all.len() as u64);
         basis.population.of = fresh().count() as u64;
         basis.population.what = "new connections, warm-up included";
-        let none = all.is_empty();
-        let dist = Dist::of_lengths(metric, all, 0, basis);
-        if none {
-            dist.withhold(Withheld::new(
-                "not_observed",
-                "no connection had this phase",
-            ))
-        } else {
-            dist
-        }
+        let why = Withheld::new("not_observed", "no connection had this phase");
+        Dist::of_lengths(metric, all, 0, basis).unless_empty(why)
     };
     Connection {
         dns: phase("dns", &|request| request.trace.connection.dns),

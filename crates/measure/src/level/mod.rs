@@ -246,6 +246,14 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// The basis of a distribution that may rest on any issued request, not on ok ones alone.
+    pub fn issued_basis(&self, rule: Rule, kept: u64) -> DistBasis {
+        let mut basis = self.basis(rule, kept);
+        basis.population.of = self.members().count() as u64;
+        basis.population.what = "issued requests";
+        basis
+    }
+
     /// Requests with output, of all of the level: what throughput is counted over.
     pub fn with_output(&self) -> Population {
         let requests = &self.level.requests;
